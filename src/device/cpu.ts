@@ -1,0 +1,164 @@
+import { DeviceError, ShapeError } from '../errors.ts'
+import type { Graph, Step } from '../graph/graph.ts'
+import type { View } from '../graph/kernel.ts'
+import { defaultLimits, type Precision, type Target } from '../graph/target.ts'
+import { type Counts, elements, type Format, rowSize, type Tensor, tensor } from '../graph/tensor.ts'
+import type { Device, Inputs, Profile, Program, RunOptions, Traced } from './device.ts'
+import { decode, encode } from './formats.ts'
+import { describe } from './report.ts'
+import { serial } from './serial.ts'
+
+/** Runs every kernel's TypeScript twin: the reference, and the way to work without a GPU. */
+export function cpuDevice(why: string, precision: Precision = 'auto'): Device {
+  const kept = new Map<number, View>()
+  const queue = serial()
+  let disposed = false
+
+  const stored = (t: Tensor): View => {
+    const view = kept.get(t.id)
+    if (disposed) throw new DeviceError('disposed', 'cpu: the device was disposed of; open another')
+    if (!view) throw new ShapeError(`cpu: ${t.label} is not kept on this device`)
+    return view
+  }
+
+  const device: Device = {
+    kind: 'cpu',
+    target: cpuTarget,
+    get report() {
+      return describe(cpuTarget, { name: 'CPU, TypeScript reference kernels', why, precision })
+    },
+    get memory() {
+      const keptBytes = [...kept.values()].reduce((n, v) => n + v.byteLength, 0)
+      return { keptBytes, slotBytes: 0, buffers: kept.size, pipelines: 0 }
+    },
+    lost: new Promise(() => {}),
+
+    keep(label, shape, format, rows = 1) {
+      const t = tensor({ label, shape, format, place: 'kept' })
+      kept.set(t.id, allocate(format, elements(t, none, rows)))
+      return t
+    },
+    grow(pool, rows) {
+      const old = stored(pool)
+      if (old.length >= rows * rowSize(pool)) return
+      const grown = allocate(pool.format, rows * rowSize(pool))
+      grown.set(old)
+      kept.set(pool.id, grown)
+    },
+    write(t, data, byteOffset = 0) {
+      const values = decode(data, t.format)
+      const at = (byteOffset * values.length) / data.byteLength
+      const view = stored(t)
+      view.set(values.subarray(0, view.length - at), at) // the last write of a tensor may be padded
+    },
+    read: async (t) => encode(stored(t), t.format),
+    flush: async () => {},
+    release(t) {
+      kept.delete(t.id)
+    },
+    disable() {}, // a twin has no variants
+    compile: async (graph) => cpuProgram(graph, stored, queue),
+    async dispose() {
+      await queue(async () => kept.clear())
+      disposed = true
+    },
+    [Symbol.asyncDispose]: () => device.dispose(),
+  }
+  return device
+}
+
+const none: Counts = { T: 0, S: 0, C: 0, R: 0 }
+
+export const cpuTarget: Target = {
+  kind: 'cpu',
+  software: true,
+  features: new Set(),
+  limits: { ...defaultLimits, bindingBytes: 2 ** 32, bufferBytes: 2 ** 32 },
+  operand: 'f32',
+  cache: 'f32',
+  disabled: new Map(),
+}
+
+const allocate = (format: Format, n: number): View => (format === 'u32' ? new Uint32Array(n) : new Float32Array(n))
+
+function cpuProgram(graph: Graph, stored: (t: Tensor) => View, queue: ReturnType<typeof serial>): Program {
+  const lastUse = new Map<number, Step>()
+  for (const step of graph.steps) for (const t of Object.values(step.bindings)) lastUse.set(t.id, step)
+  const outputs = new Set([...graph.outputs.values()].map((t) => t.id))
+
+  /** Runs the steps in order; `after` sees each one's views before dead values are let go. */
+  async function execute(
+    inputs: Inputs,
+    counts: Counts,
+    signal: AbortSignal | undefined,
+    after: (step: Step, views: Record<string, View>, ms: number) => void,
+  ): Promise<Map<number, View>> {
+    const values = new Map<number, View>()
+    for (const [name, t] of graph.inputs) values.set(t.id, inputView(name, t, inputs[name], counts))
+    const view = (t: Tensor): View => {
+      if (t.place === 'kept') return stored(t)
+      let v = values.get(t.id)
+      if (!v) values.set(t.id, (v = allocate(t.format, elements(t, counts))))
+      return v
+    }
+    let rested = performance.now()
+    for (const step of graph.steps) {
+      signal?.throwIfAborted()
+      const views = Object.fromEntries(Object.entries(step.bindings).map(([name, t]) => [name, view(t)]))
+      const start = performance.now()
+      step.kernel.cpu(views, step.constants, counts)
+      const now = performance.now()
+      after(step, views, now - start)
+      for (const t of Object.values(step.bindings))
+        if (lastUse.get(t.id) === step && !outputs.has(t.id)) values.delete(t.id)
+      if (now - rested > 16) {
+        await new Promise((resolve) => setTimeout(resolve)) // lets pages paint and aborts arrive
+        rested = performance.now()
+      }
+    }
+    return values
+  }
+
+  return {
+    maxTokens: MAX_TOKENS,
+    dispatches: graph.steps.length,
+    run: (inputs, counts, options: RunOptions = {}) =>
+      queue(async () => {
+        const dispatches: Profile['dispatches'][number][] = []
+        const start = performance.now()
+        const values = await execute(inputs, counts, options.signal, ({ kernel, bindings, constants }, _views, ms) => {
+          if (!options.onProfile) return
+          const made = bindings[kernel.writes[0]!]!
+          dispatches.push({ kernel: kernel.name, name: graph.nameOf(made), ms, ...kernel.cost(constants, counts) })
+        })
+        options.onProfile?.({ dispatches, submits: 0, encodeMs: 0, totalMs: performance.now() - start })
+        return Object.fromEntries([...graph.outputs].map(([name, t]) => [name, values.get(t.id) as Float32Array]))
+      }, options.signal),
+    trace: (inputs, counts) =>
+      queue(async () => {
+        const traced: Traced[] = []
+        await execute(inputs, counts, undefined, (step, views) => {
+          for (const name of step.kernel.writes) {
+            const t = step.bindings[name]!
+            const data = views[name]!.slice()
+            const shape = [data.length / rowSize(t), ...(t.shape.slice(1) as number[])]
+            traced.push({ kernel: step.kernel.name, name: graph.nameOf(t), shape, data })
+          }
+        })
+        return traced
+      }),
+    dispose() {},
+  }
+}
+
+const MAX_TOKENS = 4096
+
+/** Checks an input against its declaration and gives it as the twin wants it. */
+function inputView(name: string, t: Tensor, data: Inputs[string] | undefined, counts: Counts): View {
+  if (!data) throw new ShapeError(`run: input ${name} is missing`)
+  const view = data instanceof Uint8Array ? decode(data, t.format) : data
+  const expected = elements(t, counts)
+  if (view.length < expected)
+    throw new ShapeError(`run: input ${name} has ${view.length} elements, expected ${expected}`)
+  return view.subarray(0, expected)
+}

@@ -1,0 +1,26 @@
+import type { View } from '../graph/kernel.ts'
+import type { Format } from '../graph/tensor.ts'
+import { bf16ToF32, f16ToF32, f32ToF16 } from './halves.ts'
+
+/** Bytes of a format as the numbers they are. Copies where the bytes are not aligned. */
+export function decode(bytes: Uint8Array, format: Format): View {
+  const width = format === 'f32' || format === 'u32' ? 4 : 2
+  const whole = bytes.byteOffset % width === 0 ? bytes : bytes.slice()
+  const length = Math.floor(whole.byteLength / width)
+  if (format === 'u32') return new Uint32Array(whole.buffer, whole.byteOffset, length)
+  if (format === 'f32') return new Float32Array(whole.buffer, whole.byteOffset, length)
+  const halves = new Uint16Array(whole.buffer, whole.byteOffset, length)
+  return Float32Array.from(halves, format === 'f16' ? f16ToF32 : bf16ToF32)
+}
+
+/** Numbers as bytes of a format, padded to a multiple of 4. */
+export function encode(view: View, format: Format): Uint8Array {
+  if (format === 'f32' || format === 'u32') return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice()
+  const halves = new Uint16Array(Math.ceil(view.length / 2) * 2)
+  if (format === 'f16')
+    view.forEach((v, i) => {
+      halves[i] = f32ToF16(v)
+    })
+  else halves.set(new Uint16Array(Float32Array.from(view).buffer).filter((_, i) => i % 2 === 1))
+  return new Uint8Array(halves.buffer)
+}

@@ -1,0 +1,197 @@
+import { DeviceError, ShapeError } from '../errors.ts'
+import type { Graph, Step } from '../graph/graph.ts'
+import type { Cost, View } from '../graph/kernel.ts'
+import { maxTokens, plan } from '../graph/plan.ts'
+import { bytes, type Counts, leading, rowSize, type Tensor } from '../graph/tensor.ts'
+import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from './device.ts'
+import { decode } from './formats.ts'
+import { stopwatch } from './webgpu_profile.ts'
+import type { Parts } from './webgpu.ts'
+
+interface Dispatch {
+  readonly step: Step
+  readonly pipeline: GPUComputePipeline
+  readonly layout: GPUBindGroupLayout
+}
+
+/** A compiled graph. Each run encodes its dispatches afresh, since a command buffer can be submitted once. */
+export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program> {
+  const { gpu, pipelines, slots, readback, faults, queue, ring } = parts
+  const layout = plan(graph)
+  const { bindingBytes, workgroups: mostWorkgroups } = graph.target.limits
+  const most = maxTokens(layout, bindingBytes)
+  await faults.check()
+  const dispatches: Dispatch[] = await faults.during(
+    Promise.all(
+      graph.steps.map(async (step) => ({ step, pipeline: await pipelines.of(step), layout: pipelines.layout(step) })),
+    ),
+  )
+  const outputs = [...graph.outputs]
+  let groups: GPUBindGroup[] = []
+  let groupsOf = ''
+  let proven = false // the first run is checked with error scopes
+  let disposed = false
+
+  const bufferOf = (t: Tensor): GPUBuffer =>
+    t.place === 'kept' ? parts.stored(t).buffer : slots.buffer(layout.slotOf(t))
+
+  /** Makes room for the run, and bind groups anew where buffers were replaced. */
+  async function prepare(counts: Counts): Promise<void> {
+    if (disposed) throw new DeviceError('disposed', 'run: the program was disposed of')
+    if (counts.T > most)
+      throw new DeviceError(
+        'limit',
+        `run: ${counts.T} tokens, at most ${most} fit the ${bindingBytes} bytes of a binding; run them in pieces`,
+      )
+    const capacity = Math.min(most, Math.max(64, 2 ** Math.ceil(Math.log2(counts.T))))
+    faults.watch(`slots for ${capacity} tokens`, () => slots.reserve(layout.slots, capacity))
+    await faults.check()
+    const generation = `${slots.generation} ${parts.generation()}`
+    if (generation === groupsOf) return
+    groups = dispatches.map(({ step, layout }) => {
+      const { kernel, bindings } = step
+      const entries = [...kernel.reads, ...kernel.writes].map((name, binding) => ({
+        binding,
+        resource: { buffer: bufferOf(bindings[name]!) },
+      }))
+      return gpu.createBindGroup({ label: kernel.name, layout, entries })
+    })
+    groupsOf = generation
+  }
+
+  function write(inputs: Inputs, counts: Counts): void {
+    for (const [name, t] of graph.inputs) {
+      const data = inputs[name]
+      if (!data) throw new ShapeError(`run: input ${name} is missing`)
+      const need = bytes(t, counts)
+      if (data.byteLength < need)
+        throw new ShapeError(`run: input ${name} has ${data.byteLength} bytes, expected ${need}`)
+      gpu.queue.writeBuffer(bufferOf(t), 0, data.buffer as ArrayBuffer, data.byteOffset, need)
+    }
+  }
+
+  function encode(pass: GPUComputePassEncoder, i: number, counts: Counts): void {
+    const { step, pipeline } = dispatches[i]!
+    const size = step.workgroups(counts)
+    if (size.some((n) => n > mostWorkgroups))
+      throw new DeviceError(
+        'limit',
+        `${step.kernel.name}: [${size}] workgroups, at most ${mostWorkgroups} in each dimension`,
+      )
+    if (size.some((n) => n === 0)) return
+    pass.setPipeline(pipeline)
+    pass.setBindGroup(0, groups[i]!)
+    pass.dispatchWorkgroups(...size)
+  }
+
+  /** Encodes and submits in few pieces: none takes long on the GPU, and aborts are heard in between. */
+  async function submit(
+    counts: Counts,
+    options: RunOptions,
+    staging: readonly GPUBuffer[],
+  ): Promise<(totalMs: number) => Promise<Profile>> {
+    const { signal } = options
+    const watch = options.onProfile ? stopwatch(parts, dispatches.length) : undefined
+    const costs = dispatches.map(({ step }) => step.kernel.cost(step.constants, counts))
+    const pieces = parts.pace.pieces(costs)
+    const offset = ring.write(counts)
+    let encodeMs = 0
+    for (const [n, { from, to }] of pieces.entries()) {
+      if (n >= 2) await faults.during(gpu.queue.onSubmittedWorkDone()) // at most two pieces wait on the GPU
+      signal?.throwIfAborted()
+      const start = performance.now()
+      const encoder = gpu.createCommandEncoder()
+      let pass: GPUComputePassEncoder | undefined
+      for (let i = from; i < to; i++) {
+        if (!pass) {
+          pass = encoder.beginComputePass(watch ? { timestampWrites: watch.pass(i) } : {})
+          pass.setBindGroup(1, ring.group, [offset])
+        }
+        encode(pass, i, counts)
+        if (!watch) continue
+        pass.end()
+        pass = undefined
+      }
+      pass?.end()
+      if (to === dispatches.length) {
+        outputs.forEach(([, t], i) => {
+          encoder.copyBufferToBuffer(bufferOf(t), 0, staging[i]!, 0, bytes(t, counts))
+        })
+        watch?.resolve(encoder)
+      }
+      gpu.queue.submit([encoder.finish()])
+      encodeMs += performance.now() - start
+    }
+    return async (totalMs) => {
+      const ms = await watch!.read()
+      const measured = dispatches.map(({ step }, i) => named(step, ms[i]!, costs[i]!))
+      return { dispatches: measured, submits: pieces.length, encodeMs, totalMs }
+    }
+  }
+
+  const named = (step: Step, ms: number, cost: Cost): Profile['dispatches'][number] => {
+    const { kernel, bindings } = step
+    return { kernel: kernel.name, name: graph.nameOf(bindings[kernel.writes[0]!]!), ms, ...cost }
+  }
+
+  async function run(inputs: Inputs, counts: Counts, options: RunOptions = {}): Promise<Outputs> {
+    const start = performance.now()
+    const pending = await queue(async () => {
+      await prepare(counts)
+      write(inputs, counts)
+      const staging = outputs.map(([, t]) => readback.take(bytes(t, counts)))
+      try {
+        const work = () => submit(counts, options, staging)
+        const profile = await (proven ? work() : faults.scoped('run', work))
+        proven = true
+        return { staging, profile }
+      } catch (error) {
+        staging.forEach(readback.give)
+        throw error
+      }
+    }, options.signal)
+    const read = pending.staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
+    const data = await faults.during(Promise.all(read))
+    const totalMs = performance.now() - start
+    parts.pace.learn(totalMs)
+    options.onProfile?.(await pending.profile(totalMs))
+    return Object.fromEntries(outputs.map(([name], i) => [name, new Float32Array(data[i]!)]))
+  }
+
+  async function trace(inputs: Inputs, counts: Counts): Promise<Traced[]> {
+    return queue(async () => {
+      await prepare(counts)
+      write(inputs, counts)
+      const traced: Traced[] = []
+      for (const [i, { step }] of dispatches.entries()) {
+        const encoder = gpu.createCommandEncoder()
+        const pass = encoder.beginComputePass()
+        pass.setBindGroup(1, ring.group, [ring.write(counts)])
+        encode(pass, i, counts)
+        pass.end()
+        gpu.queue.submit([encoder.finish()])
+        for (const name of step.kernel.writes) traced.push(await traceOf(step, step.bindings[name]!, counts))
+      }
+      return traced
+    })
+  }
+
+  async function traceOf(step: Step, t: Tensor, counts: Counts): Promise<Traced> {
+    const pool = t.shape[0] === '*' ? parts.stored(t).rows : 0
+    const data: View = decode(await parts.download(bufferOf(t), bytes(t, counts, pool)), t.format)
+    const shape = [leading(t, counts, pool), ...(t.shape.slice(1) as number[])]
+    const view = data.subarray(0, shape[0]! * rowSize(t))
+    return { kernel: step.kernel.name, name: graph.nameOf(t), shape, data: view }
+  }
+
+  return {
+    maxTokens: most,
+    dispatches: dispatches.length,
+    run,
+    trace,
+    dispose() {
+      disposed = true
+      groups = []
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '../..')
+const swiftshader = '/usr/lib/chromium/vk_swiftshader_icd.json'
+
+/**
+ * Gives the tests a Vulkan driver: the real one with PRONOUNCE_GPU=1, else lavapipe 25, unpacked on first use and
+ * kept in .cache, else the SwiftShader of Debian's chromium. Workers inherit the environment set here.
+ */
+export default function setup(): void {
+  if (process.env.PRONOUNCE_GPU === '1' || process.env.VK_DRIVER_FILES) return
+  if (process.platform !== 'linux') return // macOS and Windows come with a driver
+  process.env.XDG_RUNTIME_DIR ??= '/tmp'
+  process.env.MESA_SHADER_CACHE_DIR ??= join(root, '.cache/mesa')
+  process.env.LP_NUM_THREADS ??= '2'
+  try {
+    const script = join(import.meta.dirname, 'lavapipe.sh')
+    const icd = execFileSync('bash', [script, join(root, '.cache/lavapipe')], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    process.env.VK_DRIVER_FILES = icd.trim()
+  } catch (error) {
+    if (!existsSync(swiftshader)) {
+      throw new Error(
+        'No software Vulkan for the WebGPU tests. Run: apt-get update && apt-get install -y libvulkan1 mesa-vulkan-drivers chromium',
+        { cause: error },
+      )
+    }
+    console.warn('tests: lavapipe 25 could not be unpacked, using SwiftShader (no f16)')
+    process.env.VK_DRIVER_FILES = swiftshader
+  }
+}

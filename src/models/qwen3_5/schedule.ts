@@ -1,0 +1,100 @@
+import { CHUNK, type Segment } from '../../graph/segments.ts'
+
+/** A row of tokens to be read at some of its positions, perhaps behind a prefix that was run before. */
+export interface Row {
+  readonly ids: readonly number[]
+  /** Positions in `ids` whose logits are read. */
+  readonly slots: readonly number[]
+  /** What it continues; absent: nothing. */
+  readonly after?: Snapshot | undefined
+  /** Where to leave its state and cache rows for others to continue; absent: nobody does. */
+  readonly keep?: { readonly slot: number; readonly kvStart: number } | undefined
+}
+
+/** A prefix that was run and kept: its state, its cache rows and its length, which is a multiple of the chunk. */
+export interface Snapshot {
+  readonly slot: number
+  readonly kvStart: number
+  readonly length: number
+}
+
+/** One run: pieces of rows. */
+export interface Run {
+  readonly pieces: readonly Piece[]
+  readonly tokens: number
+}
+
+export interface Piece {
+  readonly row: number
+  readonly from: number // its tokens: [from, from + segment.length) of the row
+  readonly segment: Segment
+}
+
+/** Slots and cache rows that are free for rows nobody continues. */
+export interface Scratch {
+  readonly slots: readonly [number, number]
+  readonly kvStart: number
+}
+
+export interface Schedule {
+  readonly runs: readonly Run[]
+  /** Cache rows that the runs touch, counted from 0. */
+  readonly kvRows: number
+}
+
+/**
+ * Packs rows into runs of at most `most` tokens, in order. A longer row becomes a series of runs that hand on their
+ * state through the two scratch slots; its pieces end at multiples of the delta rule's chunk, so that they add up in
+ * the same order as the whole.
+ */
+export function schedule(rows: readonly Row[], most: number, scratch: Scratch): Schedule {
+  const longest = Math.max(CHUNK, Math.floor(most / CHUNK) * CHUNK)
+  const runs: Run[] = []
+  let pieces: Piece[] = []
+  let tokens = 0
+  let kvNext = scratch.kvStart
+  let kvRows = scratch.kvStart
+  const close = (): void => {
+    if (pieces.length) runs.push({ pieces, tokens })
+    pieces = []
+    tokens = 0
+    kvNext = scratch.kvStart
+  }
+  rows.forEach(({ ids, after, keep }, row) => {
+    const long = ids.length > longest
+    if (long || tokens + ids.length > longest) close()
+    const kvStart = keep?.kvStart ?? kvNext
+    if (!keep) kvNext += ids.length
+    kvRows = Math.max(kvRows, kvStart + ids.length, after ? after.kvStart + after.length : 0)
+    let state = after?.slot ?? 0
+    for (let from = 0; from < ids.length; ) {
+      const length = Math.min(longest, ids.length - from)
+      const last = from + length === ids.length
+      const to = last ? (keep?.slot ?? 0) : scratch.slots.find((s) => s !== state)!
+      pieces.push({
+        row,
+        from,
+        segment: {
+          length,
+          from: state,
+          to,
+          prefixStart: after?.kvStart ?? 0,
+          prefixLength: after?.length ?? 0,
+          kvStart,
+          kvBefore: from,
+        },
+      })
+      tokens += length
+      state = to
+      from += length
+      if (!last) {
+        runs.push({ pieces, tokens })
+        pieces = []
+        tokens = 0
+      }
+    }
+    if (long) close()
+  })
+  close()
+  return { runs, kvRows }
+}

@@ -1,0 +1,107 @@
+import type { Graph } from '../../graph/graph.ts'
+import { tableShapes } from '../../graph/segments.ts'
+import type { Target } from '../../graph/target.ts'
+import type { Format, Tensor } from '../../graph/tensor.ts'
+import { attention } from '../../kernels/attention.ts'
+import { causalConv } from '../../kernels/causal_conv.ts'
+import { deltaPrepare } from '../../kernels/delta_prepare.ts'
+import { deltaRule } from '../../kernels/delta_rule.ts'
+import { embedding } from '../../kernels/embedding.ts'
+import { gatedRmsNorm } from '../../kernels/gated_rms_norm.ts'
+import { gatherRows } from '../../kernels/gather_rows.ts'
+import { linear } from '../../kernels/linear.ts'
+import { qkNormRope } from '../../kernels/qk_norm_rope.ts'
+import { rmsNorm } from '../../kernels/rms_norm.ts'
+import { swiglu } from '../../kernels/swiglu.ts'
+import type { TextConfig } from './config.ts'
+import type { LayerPool } from './pools.ts'
+import type { AttentionWeights, DeltaWeights, LayerWeights, TextWeights } from './weights.ts'
+
+/** What a run of the text model reads besides weights. T tokens of S segments, R of them read out. */
+export interface TextInputs {
+  readonly table: Tensor // ['T', H]: the distinct embedding rows of this run, as stored
+  readonly ids: Tensor // ['T']: row of `table` for each token
+  readonly rope: Tensor // ['T', rotary]: cos | sin
+  readonly segments: Tensor // ['S', 8]
+  readonly segmentOf: Tensor // ['T']
+  readonly chunks: Tensor // ['C', 2]
+  readonly read: Tensor // ['R']: the tokens to read out
+}
+
+export function textInputs(graph: Graph, c: TextConfig, tableFormat: Format): TextInputs {
+  return {
+    table: graph.input('table', ['T', c.hidden], tableFormat),
+    ids: graph.input('ids', ['T'], 'u32'),
+    rope: graph.input('rope', ['T', c.attention.headDim * c.attention.partialRotaryFactor]),
+    segments: graph.input('segments', tableShapes.segments, 'u32'),
+    segmentOf: graph.input('segmentOf', tableShapes.segmentOf, 'u32'),
+    chunks: graph.input('chunks', tableShapes.chunks, 'u32'),
+    read: graph.input('read', ['R'], 'u32'),
+  }
+}
+
+/** Everything that the layers share. */
+interface Context {
+  readonly graph: Graph
+  readonly c: TextConfig
+  readonly run: TextInputs
+  readonly operand: Target['operand']
+}
+
+/**
+ * Qwen3.5's text model: x is the residual stream ['T', H] in f32. Returns the final norm at the tokens to be read,
+ * ['R', H]; logits are its products with rows of the LM head.
+ */
+export function textModel(
+  graph: Graph,
+  c: TextConfig,
+  w: TextWeights,
+  pools: readonly LayerPool[],
+  run: TextInputs,
+): Tensor {
+  const context: Context = { graph, c, run, operand: graph.target.operand }
+  let x = graph.name(embedding(run.ids, run.table), 'embed')
+  w.layers.forEach((layer, i) => {
+    x = decoderLayer(context, layer, pools[i]!, x, `layers.${i}`)
+  })
+  return graph.name(rmsNorm(gatherRows(x, run.read), w.norm, zeroCentred(c, context.operand)), 'norm')
+}
+
+/** x += mixer(norm(x)); x += mlp(norm(x)) */
+function decoderLayer(context: Context, w: LayerWeights, pool: LayerPool, x: Tensor, at: string): Tensor {
+  const { graph, c, operand } = context
+  const norm = zeroCentred(c, operand)
+  const h = rmsNorm(x, w.inputNorm, norm)
+  const mixed =
+    w.mixer.kind === 'linear' ? gatedDeltaNet(context, w.mixer, pool, h) : gatedAttention(context, w.mixer, pool, h)
+  const y = graph.name(linear(mixed, w.mixer.out, { add: x }), `${at}.mixer`)
+  const gateUp = linear(rmsNorm(y, w.postNorm, norm), w.gateUp)
+  return graph.name(linear(swiglu(gateUp, { format: operand }), w.down, { add: y }), `${at}.out`)
+}
+
+/** S ← e^g S + k (β (v - Sᵀk))ᵀ,  o = Sᵀq,  normed and gated by z. */
+function gatedDeltaNet({ c, run, operand }: Context, w: DeltaWeights, pool: LayerPool, h: Tensor): Tensor {
+  if (pool.kind !== 'linear') throw new TypeError('gated delta net: the pool is not of a linear layer')
+  const { keyHeads, keyWidth, valueHeads, valueWidth, kernel } = c.delta
+  const channels = 2 * keyHeads * keyWidth + valueHeads * valueWidth
+  const projected = linear(h, w.in) // q k v | z | b | a
+  const qkv = causalConv(projected, { channels, column: 0, kernel }, w.conv, pool.conv, run)
+  const { qk, gates } = deltaPrepare(qkv, projected, w.aLog, w.dtBias, c.delta)
+  const o = deltaRule(qk, qkv, gates, pool.state, run, c.delta)
+  const z = { of: projected, column: channels }
+  return gatedRmsNorm(o, z, w.norm, { eps: c.eps, format: operand })
+}
+
+/** softmax(q kᵀ / √D) v · σ(gate), with query head h on KV head ⌊h / groups⌋. */
+function gatedAttention({ c, run, operand }: Context, w: AttentionWeights, pool: LayerPool, h: Tensor): Tensor {
+  if (pool.kind !== 'full') throw new TypeError('gated attention: the pool is not of a full layer')
+  const { heads, kvHeads, headDim, partialRotaryFactor } = c.attention
+  const shape = { heads, kvHeads, headDim }
+  const projected = linear(h, w.in) // per head q, gate | k | v
+  const rotary = headDim * partialRotaryFactor
+  const q = qkNormRope(projected, w.norms, run.rope, pool.kv, run, { ...shape, rotary, eps: c.eps })
+  return attention(q, pool.kv, run, { ...shape, gate: projected, format: operand })
+}
+
+/** y = x / rms(x) · (1 + w): Qwen3.5 stores these weights around zero. */
+const zeroCentred = (c: TextConfig, format: Target['operand']) => ({ eps: c.eps, offset: 1, format }) as const

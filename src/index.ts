@@ -1,0 +1,41 @@
+/**
+ * Decider and Zonos on any GPU a browser can see, in Node and Deno too, and on the CPU where there is none.
+ * @module
+ */
+
+/** Loads a Decider: text and typed questions in, calibrated probabilities out. */
+export { type LoadOptions, loadDecider } from './apps/decider/load.ts'
+export type {
+  Answered,
+  DecideOptions,
+  Decider,
+  Decision,
+  JsonOptions,
+  PackedAnswer,
+  PackedQuestion,
+  Usage,
+} from './apps/decider/decider.ts'
+export type { Answer, AnswerTo, ChoiceAnswer, ScoreAnswer, YesNoAnswer } from './apps/decider/answer.ts'
+/** Reads questions from JSON, in the form that servers and schema files use. */
+export { readQuestions } from './apps/decider/ask.ts'
+export type { JsonValue } from './apps/decider/json.ts'
+export type { JsonAnswer, JsonField, JsonSchema } from './apps/decider/json_schema.ts'
+/** Typed questions. */
+export {
+  type ChoiceQuestion,
+  choice,
+  type Question,
+  type Questions,
+  type ScoreQuestion,
+  score,
+  type YesNoQuestion,
+  yesNo,
+} from './apps/decider/question.ts'
+export type { Device, DeviceReport, Profile, ProfiledDispatch } from './device/device.ts'
+/** Opens the device that was asked for, and says which and why. */
+export { type DeviceChoice, deviceChoices, type OpenOptions, openDevice } from './device/open.ts'
+/** What can go wrong, each with a code. */
+export { DeviceError, type ErrorCode, InputError, ShapeError, WeightsError } from './errors.ts'
+export type { Precision } from './graph/target.ts'
+export type { Progress } from './weights/load.ts'
+export type { Files, Source } from './weights/source.ts'

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import { type DeciderConfig, parseConfig } from '../../../src/apps/decider/config.ts'
+import { createDecider, type Decider } from '../../../src/apps/decider/decider.ts'
+import type { Row, Scorer } from '../../../src/apps/decider/scorer.ts'
+import { createTokenizer } from '../../../src/text/tokenizer.ts'
+
+/** A file of the repository, from its root. */
+export const readText = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
+export const readJson = (path: string) => JSON.parse(readText(path))
+
+const MODEL = 'public/models/decider-nano'
+export const tokenizer = createTokenizer(readJson(`${MODEL}/tokenizer.json`))
+export const nanoConfig = parseConfig(readText(`${MODEL}/decider_config.json`))
+
+interface GoldenItem {
+  readonly name: string
+  readonly context: string
+  readonly questions: readonly { readonly question: string; readonly options: readonly string[] }[]
+  readonly ids: readonly number[]
+  readonly slots: readonly number[]
+  readonly logits: readonly (readonly number[])[]
+  readonly probs: readonly (readonly number[])[]
+  readonly image?: unknown
+}
+const golden = readJson('tests/fixtures/decider-nano/golden.json')
+/** Requests to the nano model that PyTorch answered, those without an image. */
+export const goldenText: readonly GoldenItem[] = golden.items.filter(
+  ({ name }: GoldenItem) => !name.startsWith('image_'),
+)
+export const goldenLabels: readonly number[] = golden.label_ids
+
+export const referenceCases = readJson('tests/fixtures/decider/reference.json')
+
+export interface Call {
+  readonly rows: readonly Row[]
+  readonly signal: AbortSignal | undefined
+}
+
+/** A decider of the nano model's tokenizer whose logits come from `logitsOf`, and the calls it made. */
+export function fakeDecider(
+  logitsOf: (row: Row, slot: number, index: number) => readonly number[],
+  { config = {}, maxTokens }: { config?: Partial<DeciderConfig>; maxTokens?: number } = {},
+): { decider: Decider; calls: Call[]; disposals: () => number } {
+  const calls: Call[] = []
+  let disposals = 0
+  const scorer: Scorer = {
+    score: async (rows, options) => {
+      calls.push({ rows, signal: options?.signal })
+      return rows.map((row, index) => row.slots.map((_, slot) => Float32Array.from(logitsOf(row, slot, index))))
+    },
+  }
+  const decider = createDecider({
+    tokenizer,
+    config: { ...nanoConfig, ...config },
+    scorer,
+    ...(maxTokens !== undefined && { maxTokens }),
+    dispose: () => {
+      disposals++
+    },
+  })
+  return { decider, calls, disposals: () => disposals }
+}
+
+/** Logits whose softmax at temperature 1 is p; the labels beyond it are unlikely. */
+export const logitsFor = (p: readonly number[], labels = 99): number[] =>
+  Array.from({ length: labels }, (_, i) => (i < p.length ? Math.log(p[i]!) : 50))
+
+export const uncalibrated = { base: 1, byType: {} }

@@ -1,0 +1,100 @@
+import source from '../../shaders/delta_rule.wgsl' with { type: 'text' }
+import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
+import { graphOf, record } from '../graph/graph.ts'
+import type { Kernel } from '../graph/kernel.ts'
+import { tableShapes } from '../graph/segments.ts'
+import type { Target } from '../graph/target.ts'
+import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
+import { deltaChunk } from './delta_chunk.ts'
+import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
+import { deltaScan } from './delta_scan.ts'
+
+/** Token by token, or in chunks of 64 (`deltaChunk`, `deltaScan`): the same maths. */
+export type DeltaForm = 'recurrent' | 'chunked'
+
+/**
+ * The gated delta rule: per value head, with S [DK, DV] from state slot `from` of the token's segment (0: zeros),
+ * S ← exp(g) S, u = β (v − S^T k), S ← S + k u^T, o = S^T q. S after the last token goes to slot `to` (0: dropped).
+ * qk ['T', 2·NK·DK] and gates ['T', 2·NV] from `deltaPrepare`, c ['T', 2·NK·DK + NV·DV] with v in its last columns,
+ * state ['*', NV, DK, DV], o ['T', NV·DV]; all f32. Source: Yang et al. 2024, Gated Delta Networks.
+ * `form` forces one; otherwise the target decides, never the number of tokens.
+ */
+export function deltaRule(
+  qk: Tensor,
+  c: Tensor,
+  gates: Tensor,
+  state: Tensor,
+  tables: { readonly segments: Tensor; readonly chunks: Tensor },
+  dims: DeltaDims,
+  { form = pick(graphOf('delta_rule', { qk, c, gates }).target, dims) }: { readonly form?: DeltaForm } = {},
+): Tensor {
+  if (form === 'chunked') return deltaScan(qk, deltaChunk(qk, c, gates, tables, dims), state, tables, dims)
+  const constants = deltaConstants('delta_rule', dims)
+  const { NK, NV, DK, DV, CHANNELS } = constants
+  expectShape('delta_rule', 'qk', qk, ['T', 2 * NK * DK])
+  expectShape('delta_rule', 'c', c, ['T', CHANNELS])
+  expectShape('delta_rule', 'gates', gates, ['T', 2 * NV])
+  expectShape('delta_rule', 'state', state, ['*', NV, DK, DV])
+  expectShape('delta_rule', 'segments', tables.segments, tableShapes.segments)
+  for (const [name, t] of Object.entries({ qk, c, gates, state })) expectFormat('delta_rule', name, t, 'f32')
+  return record(kernel, {
+    reads: { qk, c, gates, segments: tables.segments },
+    writes: { o: { shape: ['T', NV * DV] }, state },
+    constants: { WORKGROUP, ...constants },
+    workgroups: ({ S }) => [Math.ceil(DV / WORKGROUP), S, NV],
+  }).o
+}
+
+/** Chunks take 64 times fewer serial steps; their kernels have barriers and tiles of 16 columns. */
+function pick({ software, disabled }: Target, { keyWidth, valueWidth }: DeltaDims): DeltaForm {
+  const fits = keyWidth % 8 === 0 && keyWidth <= 128 && valueWidth % 16 === 0
+  return software || !fits || disabled.has('delta_chunk') || disabled.has('delta_scan') ? 'recurrent' : 'chunked'
+}
+
+const WORKGROUP = 32
+
+const kernel: Kernel = {
+  name: 'delta_rule',
+  reads: ['qk', 'c', 'gates', 'segments'],
+  writes: ['o', 'state'],
+  shader: [segment, source],
+  cost: ({ NK, NV, DK, DV }, { T, S }) => ({
+    flops: 7 * T * NV! * DK! * DV!,
+    bytes: 4 * (T * (2 * NK! * DK! + NV! * (2 * DV! + 2)) + 2 * S * NV! * DK! * DV!),
+  }),
+  cpu({ qk, c, gates, segments, o, state }, constants, { S }) {
+    const { NK, NV, DK, DV, CHANNELS } = constants as Record<'NK' | 'NV' | 'DK' | 'DV' | 'CHANNELS', number>
+    const size = DK * DV
+    for (let s = 0; s < S; s++) {
+      const [start, length, from, to] = segments!.subarray(s * 8) as unknown as [number, number, number, number]
+      for (let h = 0; h < NV; h++) {
+        const slot = (i: number): number => (i * NV + h) * size
+        const S1 = new Float32Array(size)
+        if (from !== 0) S1.set(state!.subarray(slot(from), slot(from) + size))
+        for (let t = start; t < start + length; t++) token(S1, t, h)
+        if (to !== 0) state!.set(S1, slot(to))
+      }
+    }
+
+    function token(S1: Float32Array, t: number, h: number): void {
+      const q = (t * 2 * NK + Math.floor(h / (NV / NK))) * DK
+      const k = q + NK * DK
+      const v = t * CHANNELS + 2 * NK * DK + h * DV
+      const decay = Math.exp(gates![t * 2 * NV + h]!)
+      const beta = gates![(t * 2 + 1) * NV + h]!
+      const u = Float64Array.from(c!.subarray(v, v + DV)) // v - S^T k
+      const out = new Float64Array(DV)
+      for (let d = 0; d < DK; d++)
+        for (let i = 0; i < DV; i++) {
+          S1[d * DV + i]! *= decay
+          u[i]! -= S1[d * DV + i]! * qk![k + d]!
+        }
+      for (let d = 0; d < DK; d++)
+        for (let i = 0; i < DV; i++) {
+          S1[d * DV + i]! += qk![k + d]! * beta * u[i]!
+          out[i]! += S1[d * DV + i]! * qk![q + d]!
+        }
+      o!.set(out, (t * NV + h) * DV)
+    }
+  },
+}

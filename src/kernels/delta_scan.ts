@@ -1,0 +1,102 @@
+import source from '../../shaders/delta_scan.wgsl' with { type: 'text' }
+import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
+import { ShapeError } from '../errors.ts'
+import { record } from '../graph/graph.ts'
+import type { Kernel } from '../graph/kernel.ts'
+import { CHUNK, tableShapes } from '../graph/segments.ts'
+import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
+import type { DeltaChunks } from './delta_chunk.ts'
+import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
+
+/**
+ * The serial part of the chunked gated delta rule, one chunk of 64 tokens of a segment after the other:
+ * V' = U − W S, o = exp(G) Q S + P V', S ← exp(G_last) S + (exp(G_last − G) K)^T V'.
+ * Shapes and state slots as `deltaRule`; key width at most 128, value width a multiple of 16.
+ */
+export function deltaScan(
+  qk: Tensor,
+  { uw, p, decay }: DeltaChunks,
+  state: Tensor,
+  { segments }: { readonly segments: Tensor },
+  dims: DeltaDims,
+): Tensor {
+  const { CHANNELS: _, ...widths } = deltaConstants('delta_scan', dims)
+  const { NK, NV, DK, DV } = widths
+  if (DV % TILE !== 0) throw new ShapeError(`delta_scan: dims have value width ${DV}, expected a multiple of ${TILE}`)
+  if (DK > MAX_DK)
+    throw new ShapeError(`delta_scan: dims have key width ${DK}, expected at most ${MAX_DK}; use the recurrent form`)
+  expectShape('delta_scan', 'qk', qk, ['T', 2 * NK * DK])
+  expectShape('delta_scan', 'uw', uw, ['T', NV * (DV + DK)])
+  expectShape('delta_scan', 'p', p, ['T', NV * CHUNK])
+  expectShape('delta_scan', 'decay', decay, ['T', 2 * NV])
+  expectShape('delta_scan', 'state', state, ['*', NV, DK, DV])
+  expectShape('delta_scan', 'segments', segments, tableShapes.segments)
+  for (const [name, t] of Object.entries({ qk, uw, p, decay, state })) expectFormat('delta_scan', name, t, 'f32')
+  return record(kernel, {
+    reads: { qk, uw, p, decay, segments },
+    writes: { o: { shape: ['T', NV * DV] }, state },
+    constants: { WORKGROUP: 256, ...widths },
+    workgroups: ({ S }) => [(NV * DV) / TILE, S, 1],
+  }).o
+}
+
+const TILE = 16 // columns of the state that a workgroup owns
+const MAX_DK = 128 // for TILE columns of the state and of V' in 16 KiB of workgroup memory
+
+const kernel: Kernel = {
+  name: 'delta_scan',
+  reads: ['qk', 'uw', 'p', 'decay', 'segments'],
+  writes: ['o', 'state'],
+  shader: [segment, source],
+  cost: ({ NK, NV, DK, DV }, { T, S }) => ({
+    flops: T * NV! * DV! * (6 * DK! + CHUNK),
+    bytes: 4 * (T * (2 * NK! * DK! + NV! * (2 * DV! + DK! + CHUNK + 2)) + 2 * S * NV! * DK! * DV!),
+  }),
+  cpu({ qk, uw, p, decay, segments, o, state }, constants, { S }) {
+    const { NK, NV, DK, DV } = constants as Record<'NK' | 'NV' | 'DK' | 'DV', number>
+    const size = DK * DV
+    for (let s = 0; s < S; s++) {
+      const [start, length, from, to] = segments!.subarray(s * 8) as unknown as [number, number, number, number]
+      for (let h = 0; h < NV; h++) {
+        const slot = (i: number): number => (i * NV + h) * size
+        const S1 = new Float32Array(size)
+        if (from !== 0) S1.set(state!.subarray(slot(from), slot(from) + size))
+        for (let first = start; first < start + length; first += CHUNK)
+          chunk(S1, first, Math.min(CHUNK, start + length - first), h)
+        if (to !== 0) state!.set(S1, slot(to))
+      }
+    }
+
+    /** o and S after the n tokens from `first` on. */
+    function chunk(S1: Float32Array, first: number, n: number, h: number): void {
+      const head = Math.floor(h / (NV / NK))
+      const v = new Float64Array(n * DV) // V'
+      for (let i = 0; i < n; i++) {
+        const t = first + i
+        const u = (t * NV + h) * (DV + DK)
+        const q = (t * 2 * NK + head) * DK
+        const grown = decay![t * 2 * NV + h]!
+        const out = new Float64Array(DV)
+        for (let c = 0; c < DV; c++) v[i * DV + c] = uw![u + c]!
+        for (let d = 0; d < DK; d++)
+          for (let c = 0; c < DV; c++) {
+            v[i * DV + c]! -= uw![u + DV + d]! * S1[d * DV + c]!
+            out[c]! += grown * qk![q + d]! * S1[d * DV + c]!
+          }
+        for (let j = 0; j <= i; j++)
+          for (let c = 0; c < DV; c++) out[c]! += p![(t * NV + h) * CHUNK + j]! * v[j * DV + c]!
+        o!.set(out, (t * NV + h) * DV)
+      }
+      const kept = decay![(first + n - 1) * 2 * NV + h]!
+      for (let d = 0; d < DK; d++) {
+        const row = Float64Array.from(S1.subarray(d * DV, (d + 1) * DV), (x) => kept * x)
+        for (let j = 0; j < n; j++) {
+          const t = first + j
+          const k = qk![((t * 2 + 1) * NK + head) * DK + d]! * decay![(t * 2 + 1) * NV + h]!
+          for (let c = 0; c < DV; c++) row[c]! += k * v[j * DV + c]!
+        }
+        S1.set(row, d * DV)
+      }
+    }
+  },
+}

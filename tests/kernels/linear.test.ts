@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import { cpuDevice } from '../../src/device/cpu.ts'
+import { Graph } from '../../src/graph/graph.ts'
+import { type Format, type Shape, tensor } from '../../src/graph/tensor.ts'
+import { linear } from '../../src/kernels/linear.ts'
+import { swiglu } from '../../src/kernels/swiglu.ts'
+import { type Case, counts, expectClose, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
+
+const weights = (shape: Shape, format: Format = 'f32') => ({ shape, format, kept: true })
+const product = (T: number, IN: number, OUT: number, format?: Format): Case => ({
+  operands: { x: { shape: ['T', IN] }, w: weights([OUT, IN], format) },
+  counts: { T },
+  op: ({ x, w }) => ({ y: linear(x!, w!) }),
+  kernels: ['linear'],
+})
+
+test('the twin is a matrix product with the transposed weight, plus the residual', async () => {
+  const x = Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 0, 0, 0, 0, -1)
+  const w = Float32Array.of(1, 1, 1, 1, 1, 1, 1, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.5, 0)
+  const { y, z } = await runOn(cpuDevice('test'), {
+    operands: {
+      x: { shape: ['T', 8], data: x },
+      w: { ...weights([3, 8]), data: w },
+      r: { shape: ['T', 3], data: Float32Array.of(10, 20, 30, 40, 50, 60) },
+    },
+    counts: { T: 2 },
+    op: ({ x, w, r }) => ({ y: linear(x!, w!), z: linear(x!, w!, { add: r! }) }),
+  })
+  expect([...y!]).toEqual([36, 4, 3.5, 0, 0, 0])
+  expect([...z!]).toEqual([46, 24, 33.5, 40, 50, 60])
+})
+
+describe('is the same on every device', () => {
+  test.each([
+    [1, 8, 1],
+    [1, 256, 1000],
+    [2, 24, 3],
+    [3, 64, 64],
+    [5, 40, 67],
+    [17, 136, 5],
+    [40, 256, 130],
+    [65, 96, 257],
+    [300, 32, 33],
+  ])('%i tokens, %i -> %i', (T, IN, OUT) => sameOnEveryDevice(product(T, IN, OUT)))
+
+  test.each(['f16', 'bf16'] as const)('%s weights', (format) => sameOnEveryDevice(product(7, 72, 37, format)))
+
+  test.each(['f32', 'f16', 'bf16'] as const)('%s weights, with a residual', (format) =>
+    sameOnEveryDevice({
+      operands: { x: { shape: ['T', 80] }, w: weights([51, 80], format), r: { shape: ['T', 51] } },
+      counts: { T: 9 },
+      op: ({ x, w, r }) => ({ y: linear(x!, w!, { add: r! }) }),
+      kernels: ['linear'],
+    }),
+  )
+
+  test('rows that are read back, and a fixed number of rows', async () => {
+    await sameOnEveryDevice({
+      operands: { x: { shape: ['R', 32] }, w: weights([13, 32]) },
+      counts: { T: 50, R: 6 },
+      op: ({ x, w }) => ({ y: linear(x!, w!) }),
+    })
+    await sameOnEveryDevice({
+      operands: { x: { shape: [5, 32] }, w: weights([13, 32]) },
+      counts: { T: 2 },
+      op: ({ x, w }) => ({ y: linear(x!, w!) }),
+    })
+  })
+
+  test('half-precision values in and out', () =>
+    sameOnEveryDevice({
+      operands: { x: { shape: ['T', 96] }, up: weights([64, 48], 'f16'), down: weights([21, 64], 'bf16') },
+      counts: { T: 19 },
+      op: ({ x, up, down }) => ({
+        y: linear(linear(swiglu(x!, { format: 'f16' }), up!, { format: 'f16' }), down!),
+      }),
+      tolerance: 4e-3, // two roundings to f16, 2^-11 each, in sums of 48 and 64
+      kernels: ['swiglu', 'linear', 'linear'],
+    }))
+})
+
+test('a row does not depend on how many others run with it', async () => {
+  const device = await gpu()
+  const x = noise(1000 * 64)
+  const { y: many } = await runOn(device, withRows(1000))
+  for (const T of [1, 3, 40]) {
+    const { y: few } = await runOn(device, withRows(T))
+    expectClose(few!, many!.subarray(0, T * 45), 0)
+  }
+
+  function withRows(T: number): Case {
+    const { operands, ...rest } = product(T, 64, 45, 'f16')
+    return { ...rest, operands: { ...operands, x: { shape: ['T', 64], data: x.subarray(0, T * 64) } } }
+  }
+})
+
+test('knows its cost', () => {
+  const graph = new Graph(cpuDevice('test').target)
+  const w = tensor({ label: 'w', shape: [24, 16], format: 'f16', place: 'kept' })
+  linear(graph.input('x', ['R', 16]), w)
+  linear(graph.input('five', [5, 16]), w)
+  const costs = graph.steps.map(({ kernel, constants }) => kernel.cost(constants, counts({ T: 99, R: 3 })))
+  expect(costs).toEqual([
+    { flops: 2 * 3 * 16 * 24, bytes: 24 * 16 * 2 + 3 * (16 + 24) * 4 },
+    { flops: 2 * 5 * 16 * 24, bytes: 24 * 16 * 2 + 5 * (16 + 24) * 4 },
+  ])
+})
+
+test('says what does not fit', () => {
+  const graph = new Graph(cpuDevice('test').target)
+  const kept = (shape: Shape, format: Format = 'f32') => tensor({ label: 'weight', shape, format, place: 'kept' })
+  const x = graph.input('x', ['T', 16])
+  const w = kept([4, 16])
+  expect(() => linear(x, kept([4, 24]))).toThrow('linear: w (weight) has shape [4,24], expected [4,16]')
+  expect(() => linear(x, graph.input('w', ['T', 16]))).toThrow('linear: w (w) has shape [T,16], expected [OUT, 16]')
+  expect(() => linear(x, kept([4, 16], 'u32'))).toThrow('linear: w (weight) has format u32')
+  expect(() => linear(graph.input('odd', ['T', 12]), kept([4, 12]))).toThrow('12 columns, expected a multiple of 8')
+  expect(() => linear(graph.input('cube', ['T', 2, 16]), w)).toThrow('shape [T,2,16], expected [T,16]')
+  expect(() => linear(x, w, { add: graph.input('r', ['T', 5]) })).toThrow('add (r) has shape [T,5], expected [T,4]')
+  expect(() => linear(x, w, { add: graph.input('r4', ['T', 4]), format: 'f16' })).toThrow('expected f32 with add')
+})

@@ -6,17 +6,39 @@ const wgsl: Plugin = {
   name: 'wgsl',
   transform: {
     filter: { id: /\.wgsl$/ },
-    handler: (code) => ({ code: `export default ${JSON.stringify(code)}`, moduleType: 'js' }),
+    handler: (code) => ({ code: `export default ${JSON.stringify(code)}`, moduleType: 'js', map: { mappings: '' } }),
   },
 }
 
-export default defineConfig({
+/** The page: `vite --mode demo`, `vite build --mode demo`. Paths are relative, so it can be served from anywhere. */
+const demo = {
+  root: 'demo',
+  base: './',
+  publicDir: '../public',
+  optimizeDeps: { exclude: ['webgpu'] }, // Node's; a browser has its own
+  build: { outDir: '../dist/demo', emptyOutDir: true, target: 'es2022' },
+}
+
+/** The package: dist/index.js for every host, dist/cli.js for Node. What npm installs stays outside. */
+const library = {
+  publicDir: false as const,
+  build: {
+    lib: { entry: { index: 'src/index.ts', cli: 'src/cli.ts' }, formats: ['es' as const] },
+    target: 'es2022',
+    minify: false,
+    sourcemap: true,
+    rolldownOptions: { external: [/^node:/, /^[@a-z]/], output: { chunkFileNames: '[name].js' } },
+  },
+}
+
+export default defineConfig(({ mode }) => ({
   plugins: [wgsl],
+  ...(mode === 'demo' ? demo : library),
   test: {
     include: ['tests/**/*.test.ts'],
     globalSetup: 'tests/hosts/setup.ts',
-    pool: 'forks',
+    pool: 'forks' as const,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },
-})
+}))

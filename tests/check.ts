@@ -47,7 +47,7 @@ export type Results = Readonly<Record<string, Float32Array>>
 export async function runOn(device: Device, { operands, op, counts: c }: Case): Promise<Results> {
   const graph = new Graph(device.target)
   const n = counts(c)
-  const inputs: Record<string, View> = {}
+  const inputs: Record<string, View | Uint8Array> = {}
   const tensors: Record<string, Tensor> = {}
   const kept: Tensor[] = []
   Object.entries(operands).forEach(([name, o], i) => {
@@ -61,7 +61,8 @@ export async function runOn(device: Device, { operands, op, counts: c }: Case): 
       kept.push(t)
     } else {
       tensors[name] = graph.input(name, shape, format)
-      inputs[name] = o.data ?? noise(elements(tensors[name], n), i + 1)
+      const data = o.data ?? noise(elements(tensors[name], n), i + 1)
+      inputs[name] = format === 'f32' || format === 'u32' ? data : encode(data, format)
     }
   })
   const results = op(tensors, graph)

@@ -97,8 +97,8 @@ function cpuProgram(graph: Graph, stored: (t: Tensor) => View, queue: ReturnType
     for (const [name, t] of graph.inputs) values.set(t.id, inputView(name, t, inputs[name], counts))
     const view = (t: Tensor): View => {
       if (t.place === 'kept') return stored(t)
-      let v = values.get(t.id)
-      if (!v) values.set(t.id, (v = allocate(t.format, elements(t, counts))))
+      const v = values.get(t.id) ?? allocate(t.format, elements(t, counts))
+      values.set(t.id, v)
       return v
     }
     let rested = performance.now()

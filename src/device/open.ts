@@ -47,7 +47,7 @@ export async function openDevice(choice: DeviceChoice, options: OpenOptions = {}
 }
 
 async function findAdapter(): Promise<{ adapter: GPUAdapter } | { missing: string }> {
-  const gpu = globalThis.navigator?.gpu ?? (await dawn())
+  const gpu = globalThis.navigator?.gpu ?? (await (dawn ??= loadDawn()))
   if (typeof gpu === 'string') return { missing: gpu }
   try {
     const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
@@ -57,17 +57,15 @@ async function findAdapter(): Promise<{ adapter: GPUAdapter } | { missing: strin
   }
 }
 
-let instance: GPU | undefined // Dawn crashes once this is collected, so it lives as long as the process
+let dawn: Promise<GPU | string> | undefined // Dawn crashes once its GPU is collected, so it lives as long as the process
 
 /** Node has no WebGPU of its own; the optional package `webgpu` brings Dawn. A string says what is missing. */
-async function dawn(): Promise<GPU | string> {
-  if (instance) return instance
+async function loadDawn(): Promise<GPU | string> {
   if (!globalThis.process?.versions?.node) return 'this browser has no WebGPU'
   try {
     const { create, globals } = await import('webgpu')
     Object.assign(globalThis, globals)
-    instance = create(['enable-dawn-features=vulkan_enable_f16_on_nvidia'])
-    return instance
+    return create(['enable-dawn-features=vulkan_enable_f16_on_nvidia'])
   } catch (error) {
     return `the package webgpu does not load (npm i webgpu): ${(error as Error).message.split('\n')[0]}`
   }

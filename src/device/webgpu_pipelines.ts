@@ -25,15 +25,15 @@ export function pipelines(gpu: GPUDevice): Pipelines {
 
   const layout = ({ kernel }: Step): GPUBindGroupLayout => {
     const key = `${kernel.reads.length} reads, ${kernel.writes.length} writes`
-    let found = layouts.get(key)
-    if (!found) {
-      const types = [
-        ...kernel.reads.map(() => 'read-only-storage' as const),
-        ...kernel.writes.map(() => 'storage' as const),
-      ]
-      const entries = types.map((type, binding) => ({ binding, visibility: COMPUTE, buffer: { type } }))
-      layouts.set(key, (found = gpu.createBindGroupLayout({ label: key, entries })))
-    }
+    const known = layouts.get(key)
+    if (known) return known
+    const types = [
+      ...kernel.reads.map(() => 'read-only-storage' as const),
+      ...kernel.writes.map(() => 'storage' as const),
+    ]
+    const entries = types.map((type, binding) => ({ binding, visibility: COMPUTE, buffer: { type } }))
+    const found = gpu.createBindGroupLayout({ label: key, entries })
+    layouts.set(key, found)
     return found
   }
 

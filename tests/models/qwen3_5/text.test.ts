@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, test } from 'vitest'
 import { cpuDevice } from '../../../src/device/cpu.ts'
 import type { Device } from '../../../src/device/device.ts'
 import { Graph } from '../../../src/graph/graph.ts'

@@ -1,0 +1,146 @@
+import source from '../../shaders/attention.wgsl' with { type: 'text' }
+import activation from '../../shaders/lib/activation.wgsl' with { type: 'text' }
+import gateNone from '../../shaders/lib/gate_none.wgsl' with { type: 'text' }
+import gateSigmoid from '../../shaders/lib/gate_sigmoid.wgsl' with { type: 'text' }
+import keys from '../../shaders/lib/keys.wgsl' with { type: 'text' }
+import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
+import { ShapeError } from '../errors.ts'
+import { graphOf, record } from '../graph/graph.ts'
+import type { Constants, Kernel, View, Views, Workgroups } from '../graph/kernel.ts'
+import { CHUNK, tableShapes } from '../graph/segments.ts'
+import { type Counts, expectFormat, expectShape, last, type Tensor } from '../graph/tensor.ts'
+import { sigmoid } from './activation.ts'
+import { attentionTiled } from './attention_tiled.ts'
+
+export interface Attention {
+  readonly heads: number
+  readonly kvHeads: number
+  readonly headDim: number
+  /** A token sees its segment's tokens up to itself; false: all of them. Default true. */
+  readonly causal?: boolean
+  /** Packed projection ['T', WIDE] whose row begins with [query D | gate D] of each head: y *= sigmoid(gate). */
+  readonly gate?: Tensor
+  /** Of y. */
+  readonly format?: 'f32' | 'f16'
+  /** Default: 'tiled' on hardware where it fits, else 'plain'. */
+  readonly variant?: 'plain' | 'tiled'
+}
+
+/**
+ * Grouped-query attention over segments: y[t, h] = softmax(q[t, h] Kᵀ · D^-0.5) V, then times sigmoid(gate[t, h]).
+ *
+ * q ['T', H·D]; kv ['*', 2·KV·D], a row being the keys of all KV heads, then their values. Token i of a segment sees
+ * the cache rows of the prefix, then those from kvStart on up to its own. Query head h reads KV head ⌊h / (H / KV)⌋.
+ * Scores, softmax and sums are f32, in an order that depends on a key's place among the token's own keys only.
+ * Returns y ['T', H·D]. Source: transformers' eager_attention_forward; online softmax as in arXiv:1805.02867.
+ */
+export function attention(
+  q: Tensor,
+  kv: Tensor,
+  { segments, chunks }: { readonly segments: Tensor; readonly chunks: Tensor },
+  { heads, kvHeads, headDim, causal = true, gate, format = 'f32', variant }: Attention,
+): Tensor {
+  const op = 'attention'
+  expectShape(op, 'q', q, ['T', heads * headDim])
+  expectShape(op, 'kv', kv, ['*', 2 * kvHeads * headDim])
+  expectShape(op, 'segments', segments, tableShapes.segments)
+  expectShape(op, 'chunks', chunks, tableShapes.chunks)
+  expectFormat(op, 'q', q, 'f32', 'f16')
+  expectFormat(op, 'kv', kv, 'f32', 'f16')
+  if (heads % kvHeads !== 0) throw new ShapeError(`${op}: ${heads} heads do not share ${kvHeads} KV heads evenly`)
+  if (headDim % 4 !== 0) throw new ShapeError(`${op}: a head has ${headDim} values, expected a multiple of 4`)
+  const least = 2 * heads * headDim
+  if (gate && (gate.shape[0] !== 'T' || last(gate) < least || last(gate) % 4 !== 0))
+    throw new ShapeError(
+      `${op}: gate (${gate.label}) has shape [${gate.shape}], expected [T, n] with n a multiple of 4 from ${least} on`,
+    )
+  const { target } = graphOf(op, { q, kv, segments, chunks })
+  const plain: AttentionVariant = {
+    kernel: gate ? gated : ungated,
+    constants: { CHUNK, KEYS: 8 },
+    workgroups: ({ C }) => [C, heads, 1],
+  }
+  const tiled = attentionTiled(plain.kernel, { heads, kvHeads, headDim, cache: kv.format })
+  if (variant === 'tiled' && !tiled)
+    throw new ShapeError(`${op}: no tiles for ${heads}/${kvHeads} heads of ${headDim} values; leave the variant open`)
+  const fast = !target.software && !target.disabled.has('attention_tiled') ? 'tiled' : 'plain'
+  const { kernel, constants, workgroups } = ((variant ?? fast) === 'tiled' && tiled) || plain
+  return record<'y'>(kernel, {
+    reads: { q, kv, segments, chunks, ...(gate && { gate }) },
+    writes: { y: { shape: q.shape, format } },
+    constants: {
+      HEADS: heads,
+      KV_HEADS: kvHeads,
+      D: headDim,
+      SCALE: headDim ** -0.5,
+      CAUSAL: causal ? 1 : 0,
+      GATE_WIDTH: gate ? last(gate) : 0,
+      Y_BINDING: kernel.reads.length,
+      ...constants,
+    },
+    workgroups,
+  }).y
+}
+
+/** One algorithm: its kernel, its tile and its grid. */
+export interface AttentionVariant {
+  readonly kernel: Kernel
+  readonly constants: Readonly<Record<string, number>>
+  readonly workgroups: (counts: Counts) => Workgroups
+}
+
+const ungated: Kernel = {
+  name: 'attention',
+  reads: ['q', 'kv', 'segments', 'chunks'],
+  writes: ['y'],
+  shader: [segment, keys, gateNone, source],
+  // The prefixes are the host's affair: this counts one row of T tokens and no prefix.
+  cost({ HEADS, KV_HEADS, D, CAUSAL }, { T }) {
+    const pairs = CAUSAL ? (T * (T + 1)) / 2 : T * T
+    return { flops: 4 * HEADS! * D! * pairs, bytes: 8 * T * (HEADS! + KV_HEADS!) * D! }
+  },
+  cpu: attend,
+}
+
+const gated: Kernel = {
+  ...ungated,
+  reads: [...ungated.reads, 'gate'],
+  shader: [segment, keys, activation, gateSigmoid, source],
+}
+
+function attend({ q, kv, segments, gate, y }: Views, constants: Constants): void {
+  const { HEADS, KV_HEADS, D, SCALE, CAUSAL, GATE_WIDTH } = constants as Record<string, number>
+  for (let i = 0; i < segments!.length; i += 8) {
+    const [start, length, , , prefixStart, prefixLength, kvStart, kvBefore] = segments!.subarray(i, i + 8)
+    for (let t = 0; t < length!; t++) {
+      const own = kvBefore! + (CAUSAL ? t + 1 : length!)
+      const rows = [...range(prefixStart!, prefixLength!), ...range(kvStart!, own)]
+      for (let h = 0; h < HEADS!; h++) {
+        const at = ((start! + t) * HEADS! + h) * D!
+        const key = Math.floor(h / (HEADS! / KV_HEADS!)) * D!
+        const value = KV_HEADS! * D! + key
+        const p = softmax(rows.map((row) => SCALE! * dot(q!, at, kv!, row * 2 * KV_HEADS! * D! + key, D!)))
+        for (let d = 0; d < D!; d++) {
+          let o = 0
+          for (let n = 0; n < rows.length; n++) o += p[n]! * kv![rows[n]! * 2 * KV_HEADS! * D! + value + d]!
+          y![at + d] = gate ? o * sigmoid(gate[(start! + t) * GATE_WIDTH! + (2 * h + 1) * D! + d]!) : o
+        }
+      }
+    }
+  }
+}
+
+const range = (from: number, length: number): number[] => Array.from({ length }, (_, i) => from + i)
+
+function dot(a: View, i: number, b: View, j: number, n: number): number {
+  let sum = 0
+  for (let k = 0; k < n; k++) sum += a[i + k]! * b[j + k]!
+  return sum
+}
+
+function softmax(x: readonly number[]): number[] {
+  const top = x.reduce((a, b) => Math.max(a, b))
+  const e = x.map((v) => Math.exp(v - top))
+  const sum = e.reduce((a, b) => a + b)
+  return e.map((v) => v / sum)
+}

@@ -18,14 +18,11 @@ const names = (dir: string, end: string): string[] =>
 const layers = [['errors.ts'], ['graph'], ['device', 'weights'], ['kernels', 'text', 'media'], ['models'], ['apps'], ['index.ts'], ['cli.ts', 'server.ts']]
 const layerOf = (path: string): number => layers.findIndex((names) => names.includes(path.split('/')[0]!))
 
-/** Files in src/kernels that are no op: pure maths and checks that several twins share. */
-const shared = ['activation', 'rows']
-
 test('every kernel has a shader, an op file and a test of the same name', () => {
   const shaders = names('shaders', '.wgsl')
   expect(shaders.length).toBeGreaterThan(0)
-  expect(names('src/kernels', '.ts').filter((name) => !shared.includes(name))).toEqual(shaders)
-  expect(names('tests/kernels', '.test.ts').filter((name) => !shared.includes(name))).toEqual(shaders)
+  expect(names('src/kernels', '.ts')).toEqual(shaders)
+  expect(names('tests/kernels', '.test.ts')).toEqual(shaders)
 })
 
 test('a shader binds at most 8 buffers, all in group 0, and the step in group 1', () => {

@@ -1,5 +1,5 @@
 // row_count(): rows of a kernel's tensors in this run.
-// needs: lib/step; const ROWS (rowsOf() in src/kernels/rows.ts)
+// needs: lib/step; const ROWS (rowsOf() in src/kernels/lib/rows.ts)
 fn row_count() -> u32 {
   switch i32(ROWS) {
     case -1: { return step.tokens; }

@@ -7,7 +7,7 @@ import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { tableShapes } from '../graph/segments.ts'
 import { expectFormat, expectShape, last, type Tensor } from '../graph/tensor.ts'
-import { silu } from './activation.ts'
+import { silu } from './lib/activation.ts'
 
 export interface CausalConvOptions {
   readonly channels: number

@@ -7,7 +7,7 @@ import type { Kernel } from '../graph/kernel.ts'
 import { CHUNK, tableShapes } from '../graph/segments.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
 import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
-import { solveUnitLower } from './triangular.ts'
+import { solveUnitLower } from './lib/triangular.ts'
 
 /** What `deltaScan` needs of every chunk; rows are tokens, so a short last chunk is not padded. All f32. */
 export interface DeltaChunks {

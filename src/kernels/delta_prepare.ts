@@ -5,7 +5,7 @@ import { ShapeError } from '../errors.ts'
 import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
-import { sigmoid, softplus } from './activation.ts'
+import { sigmoid, softplus } from './lib/activation.ts'
 
 /** Heads of a gated delta net. Value head n uses key head floor(n / (valueHeads / keyHeads)). */
 export interface DeltaDims {

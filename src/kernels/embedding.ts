@@ -8,7 +8,7 @@ import { ShapeError } from '../errors.ts'
 import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
-import { rowCount, rowsOf } from './rows.ts'
+import { rowCount, rowsOf } from './lib/rows.ts'
 
 /**
  * y[t, :] = table[ids[t], :] as f32. ids [T] u32, each below the rows of the table; table [N, width] f32, f16 or

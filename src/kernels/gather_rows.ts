@@ -4,7 +4,7 @@ import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
-import { rowCount, rowsOf } from './rows.ts'
+import { rowCount, rowsOf } from './lib/rows.ts'
 
 /**
  * y[r, :] = x[index[r], :]: the rows that are read back. x [T, width] f32 or f16, index [R] u32, each below the rows of

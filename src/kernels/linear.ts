@@ -10,7 +10,7 @@ import { ShapeError } from '../errors.ts'
 import { record } from '../graph/graph.ts'
 import type { Kernel, Workgroups } from '../graph/kernel.ts'
 import { type Counts, expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
-import { rowCount, rowsOf } from './rows.ts'
+import { rowCount, rowsOf } from './lib/rows.ts'
 
 export interface LinearOptions {
   /** Added to y: f32, of y's shape. */

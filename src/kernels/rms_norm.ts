@@ -6,7 +6,7 @@ import source from '../../shaders/rms_norm.wgsl' with { type: 'text' }
 import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
-import { rowCount, rowsOf } from './rows.ts'
+import { rowCount, rowsOf } from './lib/rows.ts'
 
 export interface RmsNormOptions {
   readonly eps: number

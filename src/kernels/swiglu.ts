@@ -6,8 +6,8 @@ import { ShapeError } from '../errors.ts'
 import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
-import { silu } from './activation.ts'
-import { rowCount, rowsOf } from './rows.ts'
+import { silu } from './lib/activation.ts'
+import { rowCount, rowsOf } from './lib/rows.ts'
 
 /**
  * y[t, i] = silu(gate[t, i]) · up[t, i] of x = [gate | up] (SwiGLU, Shazeer 2020).

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
-import { sigmoid } from '../../src/kernels/activation.ts'
+import { sigmoid } from '../../src/kernels/lib/activation.ts'
 import { expectClose, expectWithin, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { caseOf, gateWidth, goldens, halfCase, type Options, published, row, rows, small } from './attention_cases.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
-import { silu } from '../../src/kernels/activation.ts'
+import { silu } from '../../src/kernels/lib/activation.ts'
 import { gatherRows } from '../../src/kernels/gather_rows.ts'
 import { swiglu } from '../../src/kernels/swiglu.ts'
 import { type Case, expectClose, expectWithin, gpu, runOn, sameOnEveryDevice } from '../check.ts'

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import activation from '../../shaders/lib/activation.wgsl' with { type: 'text' }
-import { cpuDevice } from '../../src/device/cpu.ts'
-import { record } from '../../src/graph/graph.ts'
-import type { Kernel } from '../../src/graph/kernel.ts'
-import { last } from '../../src/graph/tensor.ts'
-import { sigmoid, silu, softplus } from '../../src/kernels/activation.ts'
-import { type Case, expectWithin, gpu, runOn } from '../check.ts'
-import { fixtureTensors } from '../fixtures.ts'
+import activation from '../../../shaders/lib/activation.wgsl' with { type: 'text' }
+import { cpuDevice } from '../../../src/device/cpu.ts'
+import { record } from '../../../src/graph/graph.ts'
+import type { Kernel } from '../../../src/graph/kernel.ts'
+import { last } from '../../../src/graph/tensor.ts'
+import { sigmoid, silu, softplus } from '../../../src/kernels/lib/activation.ts'
+import { type Case, expectWithin, gpu, runOn } from '../../check.ts'
+import { fixtureTensors } from '../../fixtures.ts'
 
 const functions = { sigmoid, silu, softplus }
 const goldens = fixtureTensors('ops/ops.safetensors')

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import triangular from '../../shaders/lib/triangular.wgsl' with { type: 'text' }
-import { cpuDevice } from '../../src/device/cpu.ts'
-import { record } from '../../src/graph/graph.ts'
-import type { Kernel } from '../../src/graph/kernel.ts'
-import { solveUnitLower } from '../../src/kernels/triangular.ts'
-import { gpu, relativeNorm, runOn } from '../check.ts'
-import { fixtureTensors } from '../fixtures.ts'
+import triangular from '../../../shaders/lib/triangular.wgsl' with { type: 'text' }
+import { cpuDevice } from '../../../src/device/cpu.ts'
+import { record } from '../../../src/graph/graph.ts'
+import type { Kernel } from '../../../src/graph/kernel.ts'
+import { solveUnitLower } from '../../../src/kernels/lib/triangular.ts'
+import { gpu, relativeNorm, runOn } from '../../check.ts'
+import { fixtureTensors } from '../../fixtures.ts'
 
 /** x = (I + a)^-1: the solution for the columns of I. One workgroup per matrix, an invocation per column. */
 const inverse: Kernel = {

@@ -30,11 +30,9 @@ export interface Piece {
   readonly segment: Segment
 }
 
-/** Slots and cache rows that are free for rows nobody continues. */
-export interface Scratch {
-  readonly slots: readonly [number, number]
-  readonly kvStart: number
-}
+/** State slots 1 and 2 hand on the state of rows that take several runs; from here on they are the caller's. */
+export const FREE_SLOT = 3
+const handOn = [1, 2]
 
 export interface Schedule {
   readonly runs: readonly Run[]
@@ -43,22 +41,22 @@ export interface Schedule {
 }
 
 /**
- * Packs rows into runs of at most `most` tokens, in order. A longer row becomes a series of runs that hand on their
- * state through the two scratch slots; its pieces end at multiples of the delta rule's chunk, so that they add up in
+ * Packs rows into runs of at most `most` tokens, in order; cache rows from `kvFree` on are used for rows that nobody
+ * continues. A longer row becomes a series of runs that hand on their state; its pieces end at multiples of the delta rule's chunk, so that they add up in
  * the same order as the whole.
  */
-export function schedule(rows: readonly Row[], most: number, scratch: Scratch): Schedule {
+export function schedule(rows: readonly Row[], most: number, kvFree = 0): Schedule {
   const longest = Math.max(CHUNK, Math.floor(most / CHUNK) * CHUNK)
   const runs: Run[] = []
   let pieces: Piece[] = []
   let tokens = 0
-  let kvNext = scratch.kvStart
-  let kvRows = scratch.kvStart
+  let kvNext = kvFree
+  let kvRows = kvFree
   const close = (): void => {
     if (pieces.length) runs.push({ pieces, tokens })
     pieces = []
     tokens = 0
-    kvNext = scratch.kvStart
+    kvNext = kvFree
   }
   rows.forEach(({ ids, after, keep }, row) => {
     const long = ids.length > longest
@@ -70,7 +68,7 @@ export function schedule(rows: readonly Row[], most: number, scratch: Scratch): 
     for (let from = 0; from < ids.length; ) {
       const length = Math.min(longest, ids.length - from)
       const last = from + length === ids.length
-      const to = last ? (keep?.slot ?? 0) : scratch.slots.find((s) => s !== state)!
+      const to = last ? (keep?.slot ?? 0) : handOn.find((s) => s !== state)!
       pieces.push({
         row,
         from,

@@ -9,13 +9,15 @@ import { linear } from '../../kernels/linear.ts'
 import type { TextConfig } from './config.ts'
 import { makePools, type Pools } from './pools.ts'
 import { ropeTable } from './rope.ts'
-import { type Row, type Run, schedule } from './schedule.ts'
+import { FREE_SLOT, type Row, type Run, schedule } from './schedule.ts'
 import { textInputs, textModel } from './text.ts'
 import type { TextWeights } from './weights.ts'
 
 export interface SessionOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProfile?: ((profile: Profile) => void) | undefined
+  /** State slots and cache rows below these hold what the caller keeps. */
+  readonly kept?: { readonly slots: number; readonly kvRows: number } | undefined
 }
 
 /** A loaded text model with its memory on one device. */
@@ -107,8 +109,9 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
       rows.forEach((row, i) => checkRow(row, i, c))
       return queue(async () => {
         const { maxTokens } = await program()
-        const { runs, kvRows } = schedule(rows, maxTokens, { slots: [1, 2], kvStart: 0 })
-        pools.reserve(3, kvRows)
+        const { slots = FREE_SLOT, kvRows: kvFree = 0 } = options.kept ?? {}
+        const { runs, kvRows } = schedule(rows, maxTokens, kvFree)
+        pools.reserve(Math.max(slots, FREE_SLOT), kvRows)
         const results: Float32Array[][] = rows.map(() => [])
         for (const r of runs) await run(r, rows, results, options)
         return results

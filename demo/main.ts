@@ -1,22 +1,38 @@
-import { choice, type Decider, loadDecider, openDevice, type Progress, yesNo } from '../src/index.ts'
+import {
+  choice,
+  type Decider,
+  type Device,
+  type DeviceChoice,
+  loadDecider,
+  openDevice,
+  type Progress,
+  yesNo,
+} from '../src/index.ts'
 
 const find = <E extends Element>(selector: string): E => document.querySelector<E>(selector)!
 const form = find<HTMLFormElement>('form')
 const button = find<HTMLButtonElement>('button')
+const badge = find('#badge')
 const status = find('#status')
 const error = find('#error')
 const bars = find('#bars')
-const models = new Map<string, { decider: Decider; line: string }>() // by device: loaded on first use, then kept
+const models = new Map<string, { decider: Decider; device: Device }>() // by choice: loaded on first use, then kept
 
-async function load(kind: 'webgpu' | 'cpu') {
+async function load(kind: DeviceChoice) {
   const device = await openDevice(kind)
+  device.lost.then(() => models.delete(kind)) // the next question loads it again
   const onProgress = ({ loadedBytes, totalBytes }: Progress) => {
     status.textContent = `Loading ${Math.round((100 * loadedBytes) / totalBytes)} %`
   }
-  const decider = await loadDecider('./models/decider-nano/', { device, onProgress })
-  const model = { decider, line: device.report.line }
-  models.set(kind, model)
-  return model
+  try {
+    const decider = await loadDecider('./models/decider-nano/', { device, onProgress })
+    const model = { decider, device }
+    models.set(kind, model)
+    return model
+  } catch (cause) {
+    await device.dispose()
+    throw cause
+  }
 }
 
 /** The probability of every option; without options, of no and yes. */
@@ -38,17 +54,18 @@ function bar([label, p]: [string, number]): HTMLLIElement {
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
-  const { text, question, options, device } = Object.fromEntries(new FormData(form)) as Record<string, string>
+  const { text, question, options, kind } = Object.fromEntries(new FormData(form)) as Record<string, string>
   const names = options!.split(',').map((name) => name.trim())
   button.disabled = true
-  error.textContent = ''
+  badge.textContent = error.textContent = ''
   bars.replaceChildren()
   try {
-    const { decider, line } = models.get(device!) ?? (await load(device as 'webgpu' | 'cpu'))
+    const { decider, device } = models.get(kind!) ?? (await load(kind as DeviceChoice))
+    badge.textContent = device.report.line
     const start = performance.now()
     const answer = await ask(decider, text!, question!, names.filter(Boolean))
     bars.append(...Object.entries(answer).map(bar))
-    status.textContent = `${line}; ${decider.model}, ${Math.round(performance.now() - start)} ms`
+    status.textContent = `${decider.model}, ${Math.round(performance.now() - start)} ms`
   } catch (cause) {
     status.textContent = ''
     error.textContent = (cause as Error).message

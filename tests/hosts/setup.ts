@@ -10,9 +10,9 @@ const swiftshader = '/usr/lib/chromium/vk_swiftshader_icd.json'
  * kept in .cache, else the SwiftShader of Debian's chromium. Workers inherit the environment set here.
  */
 export default function setup(): void {
-  if (process.env.PRONOUNCE_GPU === '1' || process.env.VK_DRIVER_FILES) return
   if (process.platform !== 'linux') return // macOS and Windows come with a driver
-  process.env.XDG_RUNTIME_DIR ??= '/tmp'
+  process.env.XDG_RUNTIME_DIR ??= '/tmp' // Vulkan loaders and drivers want one
+  if (process.env.PRONOUNCE_GPU === '1' || process.env.VK_DRIVER_FILES) return
   process.env.MESA_SHADER_CACHE_DIR ??= join(root, '.cache/mesa')
   process.env.LP_NUM_THREADS ??= '2'
   try {

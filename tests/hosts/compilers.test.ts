@@ -1,0 +1,55 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { create, globals } from 'webgpu'
+import { type Compiled, compileAll, distinctSteps, recordAll, sourceOf } from './recordings.ts'
+import { runDeno } from './processes.ts'
+
+const recorded = await recordAll()
+const steps = distinctSteps(recorded)
+const mustCompile = ['attention', 'attention_tiled', 'delta_chunk', 'delta_rule', 'delta_scan', 'linear']
+
+function expectAllCompiled({ kernels, failures }: Compiled): void {
+  expect(failures).toEqual([expect.stringMatching(/^unparsable: /), expect.stringMatching(/^too_wide: /)])
+  expect(kernels.length).toBeGreaterThan(20)
+  expect(kernels).toEqual(expect.arrayContaining(mustCompile))
+}
+
+describe('a recorded text model', () => {
+  test('there are recordings, and they differ', () => {
+    expect(new Set(recorded.map(({ name }) => name)).size).toBe(96)
+    expect(steps.length).toBeGreaterThan(20)
+    expect(steps.map((step) => step.kernel.name)).toEqual(expect.arrayContaining(mustCompile))
+  })
+  test('has at most 40 distinct pipelines', () => {
+    const many = recorded
+      .map(({ name, graph }) => ({ name, pipelines: new Set(graph.steps.map(sourceOf)).size }))
+      .filter(({ pipelines }) => pipelines > 40)
+    expect(many).toEqual([])
+  })
+  test('binds at most 8 storage buffers in a shader', () => {
+    const many = steps.filter(({ kernel }) => kernel.reads.length + kernel.writes.length > 8)
+    expect(many.map((step) => step.kernel.name)).toEqual([])
+  })
+})
+
+describe('the shaders compile, within the limits that every device grants,', () => {
+  const dawn = create(['backend=null', 'enable-dawn-features=allow_unsafe_apis']) // held: Dawn dies with it
+  Object.assign(globalThis, globals)
+  let gpu: GPUDevice | undefined
+  afterAll(() => gpu?.destroy())
+
+  test('under Tint, with all features', async () => {
+    const adapter = await dawn.requestAdapter()
+    gpu = await adapter!.requestDevice({ requiredFeatures: [...adapter!.features] as GPUFeatureName[] })
+    expect(gpu.features.has('shader-f16')).toBe(true)
+    expect(gpu.features.has('subgroups')).toBe(true)
+    const compiled = await compileAll(gpu, steps)
+    expectAllCompiled(compiled)
+    expect(compiled.kernels).toHaveLength(steps.length)
+  })
+
+  test('under naga, in Deno', async () => {
+    const { code, stdout, stderr } = await runDeno('deno_compile.ts')
+    expect(code, stderr).toBe(0)
+    expectAllCompiled(JSON.parse(stdout))
+  })
+})

@@ -1,0 +1,191 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openDevice } from '../../src/index.ts'
+import { type Finished, root, runNode, start } from './processes.ts'
+
+const text = 'My card was charged twice for the same purchase.'
+const department = ['--question', 'Which department should handle this?', '--options', 'billing,technical,sales']
+const folder = mkdtempSync(join(tmpdir(), 'pronounce-'))
+const decide = (...args: string[]) => runNode(['dist/cli.js', 'decide', ...args])
+
+beforeAll(() => {
+  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' })
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** It answered, and then ended by itself. */
+function expectEnded({ code, stderr, lingeredMs }: Finished): void {
+  expect(code, stderr).toBe(0)
+  expect(lingeredMs).toBeLessThan(1000)
+}
+
+function expectBilling(stdout: string, tolerance: number): void {
+  const [, p] = /^Which department should handle this\? -> billing\n {2}billing +(0\.\d{4})\n/.exec(stdout) ?? []
+  expect(Math.abs(Number(p) - 0.96), stdout).toBeLessThanOrEqual(tolerance)
+}
+
+describe('decide', () => {
+  test.each([
+    ['cpu', 'auto', 1e-3],
+    ['webgpu', 'f32', 1e-3],
+    ['webgpu', 'auto', 2e-3],
+  ] as const)('answers on %s, precision %s, and says so', async (kind, precision, tolerance) => {
+    const device = await openDevice(kind, { precision })
+    const { line } = device.report
+    await device.dispose()
+    const finished = await decide(text, ...department, '--device', kind, '--precision', precision)
+    expectEnded(finished)
+    expectBilling(finished.stdout, tolerance)
+    expect(finished.stderr.split('\n')).toContain(`device: ${line}`)
+    expect(line).toMatch(/, f(16|32): asked for$/)
+  })
+
+  test('auto never takes a software adapter, and says what it found', async () => {
+    const device = await openDevice('auto')
+    const { line, software } = device.report
+    await device.dispose()
+    const finished = await decide(text, ...department)
+    expectEnded(finished)
+    expectBilling(finished.stdout, 2e-3)
+    expect(software).toBe(false)
+    expect(finished.stderr.split('\n')).toContain(`device: ${line}`)
+  })
+
+  test('--json prints one object, with an answer to every question', async () => {
+    const finished = await decide(text, ...department, '--question', 'Is it urgent?', '--json', '--device', 'cpu')
+    expectEnded(finished)
+    expect(finished.stdout.trimEnd().split('\n')).toHaveLength(1)
+    const { model, answers, usage } = JSON.parse(finished.stdout)
+    expect(model).toMatch(/^decider-nano/)
+    expect(Object.keys(answers)).toEqual(['Which department should handle this?', 'Is it urgent?'])
+    expect(answers['Which department should handle this?'].probabilities.billing).toBeCloseTo(0.96, 2)
+    expect(answers['Is it urgent?'].noul).toBeGreaterThanOrEqual(0)
+    expect(usage.inputTokens).toBeGreaterThan(0)
+  })
+
+  test('questions of a schema file about the text of stdin', async () => {
+    const schema = join(folder, 'schema.json')
+    writeFileSync(
+      schema,
+      JSON.stringify({
+        team: { type: 'choice', question: 'Which department should handle this?', options: ['billing', 'technical'] },
+        refund: { type: 'noul', question: 'Does the customer want a refund?' },
+      }),
+    )
+    const args = ['dist/cli.js', 'decide', '-', '--schema', schema, '--json', '--device', 'cpu']
+    const finished = await runNode(args, `${text}\n`)
+    expectEnded(finished)
+    const { answers } = JSON.parse(finished.stdout)
+    expect(Object.keys(answers)).toEqual(['team', 'refund'])
+    expect(answers.team.choice).toBe('billing')
+  })
+
+  test('a reader who has seen enough, as in | head, is no failure', async () => {
+    const { child, finished } = start(process.execPath, ['dist/cli.js', 'decide', text, ...department, '-d', 'cpu'])
+    child.stdout!.destroy()
+    const { code, stderr } = await finished
+    expect(code, stderr).toBe(0)
+    expect(stderr).not.toContain('EPIPE')
+  })
+})
+
+describe('exit codes', () => {
+  test.each([
+    ['no question', [text], 'no question'],
+    ['options of no question', [text, '--options', 'a,b'], 'no question'],
+    ['a question twice', [text, '-q', 'A?', '-q', 'A?'], 'twice'],
+    ['no text', [...department], 'text'],
+    ['an unknown device', [text, ...department, '--device', 'abacus'], 'abacus'],
+    ['an unknown flag', [text, ...department, '--devise', 'cpu'], '--devise'],
+    ['a schema and a question', [text, ...department, '--schema', 'schema.json'], '--schema'],
+  ])('2: %s', async (_, args, said) => {
+    const { code, stdout, stderr } = await decide(...args)
+    expect(code).toBe(2)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/^error: /)
+    expect(stderr).toContain(said)
+  })
+
+  const otherVendor = process.platform === 'darwin' ? 'cuda' : 'metal'
+  test.each([
+    ['an unknown model folder', [...department, '--model', 'no/such/folder', '-d', 'cpu'], 'no/such/folder: '],
+    ['a schema that is not there', ['--schema', 'no_such.json'], '--schema: no_such.json '],
+    ['a schema that is not JSON', ['--schema', 'LICENSE'], '--schema: LICENSE is not JSON'],
+    ['a device that is not there', [...department, '--device', otherVendor], `openDevice: '${otherVendor}' `],
+  ])('1: %s, in one line', async (_, args, said) => {
+    const { code, stdout, stderr } = await decide(text, ...args)
+    expect(code).toBe(1)
+    expect(stdout).toBe('')
+    const lines = stderr.split('\n').filter((line) => line && !/^(device|Warning): /.test(line)) // Dawn warns
+    expect(lines).toEqual([expect.stringMatching(/^error: /)])
+    expect(lines[0]).toContain(said)
+  })
+
+  test.each([['--help'], ['--version']])('0: %s', async (flag) => {
+    const { code, stdout } = await runNode(['dist/cli.js', flag])
+    expect(code).toBe(0)
+    expect(stdout).not.toBe('')
+  })
+})
+
+describe('SIGINT ends it with 130', () => {
+  const interrupted = (finished: Finished) => {
+    expect(finished.code, finished.stderr).toBe(130)
+    expect(finished.stdout).toBe('')
+    expect(finished.stderr).not.toContain('error')
+  }
+  test.each([
+    ['cpu', 0],
+    ['cpu', 2000], // the model is loaded by then, and the text takes longer
+    ['webgpu', 0],
+  ])('while it works, on %s, %d ms after the device is open', async (kind, ms) => {
+    const long = text.repeat(100)
+    const { child, finished } = start(process.execPath, ['dist/cli.js', 'decide', long, ...department, '-d', kind])
+    child.stderr!.on('data', (said: string) => {
+      if (said.includes('device: ')) setTimeout(() => child.kill('SIGINT'), ms)
+    })
+    interrupted(await finished)
+  })
+  test('while it waits for stdin', async () => {
+    const { child, finished } = start(process.execPath, ['dist/cli.js', 'decide', '-', ...department, '-d', 'cpu'])
+    child.stdin!.on('error', () => {})
+    child.stdin!.write(text.repeat(100_000), () => child.kill('SIGINT')) // more than a pipe holds: it is reading
+    interrupted(await finished)
+  })
+})
+
+test('npm publishes the program, the library, its types and the small model', () => {
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, stdio: 'pipe' })
+  const paths: string[] = JSON.parse(packed.toString())[0].files.map(({ path }: { path: string }) => path)
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      'dist/cli.js',
+      'dist/index.js',
+      'dist/types/index.d.ts',
+      'public/models/decider-nano/model.safetensors',
+    ]),
+  )
+  expect(paths.filter((path) => !/^(dist|public)\/|^(LICENSE|README\.md|package\.json)$/.test(path))).toEqual([])
+})
+
+describe('a program that imports the package', () => {
+  test.each(['cpu', 'webgpu'])('decides on %s and ends by itself', async (kind) => {
+    const finished = await runNode(['--input-type=module', '--eval', programOn(kind)])
+    expectEnded(finished)
+    expect(JSON.parse(finished.stdout)).toBeCloseTo(0.96, 2)
+  })
+})
+
+const programOn = (kind: string) => `
+  import { choice, loadDecider, openDevice } from 'pronounce'
+  const device = await openDevice('${kind}', { precision: 'f32' })
+  const decider = await loadDecider('public/models/decider-nano', { device })
+  const { answers } = await decider.decide('${text}', {
+    team: choice('Which department should handle this?', ['billing', 'technical', 'sales']),
+  })
+  await decider.dispose()
+  await device.dispose()
+  console.log(answers.team.probabilities.billing)`

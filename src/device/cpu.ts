@@ -9,14 +9,21 @@ import { describe } from './report.ts'
 import { serial } from './serial.ts'
 
 /** Runs every kernel's TypeScript twin: the reference, and the way to work without a GPU. */
-export function cpuDevice(why: string, precision: Precision = 'auto'): Device {
+export function cpuDevice(
+  why: string,
+  precision: Precision = 'auto',
+  reopen: () => Promise<Device> = async () => cpuDevice(why, precision),
+): Device {
   const kept = new Map<number, View>()
   const queue = serial()
   let disposed = false
 
-  const stored = (t: Tensor): View => {
-    const view = kept.get(t.id)
+  const check = (): void => {
     if (disposed) throw new DeviceError('disposed', 'cpu: the device was disposed of; open another')
+  }
+  const stored = (t: Tensor): View => {
+    check()
+    const view = kept.get(t.id)
     if (!view) throw new ShapeError(`cpu: ${t.label} is not kept on this device`)
     return view
   }
@@ -32,16 +39,18 @@ export function cpuDevice(why: string, precision: Precision = 'auto'): Device {
       return { keptBytes, slotBytes: 0, buffers: kept.size, pipelines: 0 }
     },
     lost: new Promise(() => {}),
+    reopen,
 
     keep(label, shape, format, rows = 1) {
+      check()
       const t = tensor({ label, shape, format, place: 'kept' })
-      kept.set(t.id, allocate(format, elements(t, none, rows)))
+      kept.set(t.id, allocate(label, format, elements(t, none, rows)))
       return t
     },
     grow(pool, rows) {
       const old = stored(pool)
       if (old.length >= rows * rowSize(pool)) return
-      const grown = allocate(pool.format, rows * rowSize(pool))
+      const grown = allocate(pool.label, pool.format, rows * rowSize(pool))
       grown.set(old)
       kept.set(pool.id, grown)
     },
@@ -52,15 +61,18 @@ export function cpuDevice(why: string, precision: Precision = 'auto'): Device {
       view.set(values.subarray(0, view.length - at), at) // the last write of a tensor may be padded
     },
     read: async (t) => encode(stored(t), t.format),
-    flush: async () => {},
+    flush: async () => check(),
     release(t) {
       kept.delete(t.id)
     },
     disable() {}, // a twin has no variants
-    compile: async (graph) => cpuProgram(graph, stored, queue),
+    async compile(graph) {
+      check()
+      return cpuProgram(graph, stored, check, queue)
+    },
     async dispose() {
+      disposed = true // what is pending rejects
       await queue(async () => kept.clear())
-      disposed = true
     },
     [Symbol.asyncDispose]: () => device.dispose(),
   }
@@ -79,30 +91,52 @@ export const cpuTarget: Target = {
   disabled: new Map(),
 }
 
-const allocate = (format: Format, n: number): View => (format === 'u32' ? new Uint32Array(n) : new Float32Array(n))
+function allocate(label: string, format: Format, n: number): View {
+  try {
+    return format === 'u32' ? new Uint32Array(n) : new Float32Array(n)
+  } catch (cause) {
+    const message = `allocate ${label}, ${4 * n} bytes: this process has not enough memory: ${(cause as Error).message}`
+    throw new DeviceError('memory', `${message}; use a smaller model or fewer tokens`, { cause })
+  }
+}
 
-function cpuProgram(graph: Graph, stored: (t: Tensor) => View, queue: ReturnType<typeof serial>): Program {
+function cpuProgram(
+  graph: Graph,
+  stored: (t: Tensor) => View,
+  checkDevice: () => void,
+  queue: ReturnType<typeof serial>,
+): Program {
+  let disposed = false
+  const check = (): void => {
+    checkDevice()
+    if (disposed) throw new DeviceError('disposed', 'run: the program was disposed of')
+  }
   const lastUse = new Map<number, Step>()
   for (const step of graph.steps) for (const t of Object.values(step.bindings)) lastUse.set(t.id, step)
   const outputs = new Set([...graph.outputs.values()].map((t) => t.id))
 
-  /** Runs the steps in order; `after` sees each one's views before dead values are let go. */
+  /**
+   * Runs the steps in order; `after` sees each one's views before dead values are let go. Aborts and disposal are heard
+   * between two steps, so the longest single step bounds the wait: a large product over 4096 tokens takes seconds.
+   */
   async function execute(
     inputs: Inputs,
     counts: Counts,
     signal: AbortSignal | undefined,
     after: (step: Step, views: Record<string, View>, ms: number) => void,
   ): Promise<Map<number, View>> {
+    check()
     const values = new Map<number, View>()
     for (const [name, t] of graph.inputs) values.set(t.id, inputView(name, t, inputs[name], counts))
     const view = (t: Tensor): View => {
       if (t.place === 'kept') return stored(t)
-      const v = values.get(t.id) ?? allocate(t.format, elements(t, counts))
+      const v = values.get(t.id) ?? allocate(t.label, t.format, elements(t, counts))
       values.set(t.id, v)
       return v
     }
     let rested = performance.now()
     for (const step of graph.steps) {
+      check()
       signal?.throwIfAborted()
       const views = Object.fromEntries(Object.entries(step.bindings).map(([name, t]) => [name, view(t)]))
       const start = performance.now()
@@ -147,7 +181,9 @@ function cpuProgram(graph: Graph, stored: (t: Tensor) => View, queue: ReturnType
         })
         return traced
       }),
-    dispose() {},
+    dispose() {
+      disposed = true
+    },
   }
 }
 

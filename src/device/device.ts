@@ -14,15 +14,21 @@ export interface Device extends AsyncDisposable {
   /** Settles, never rejects, when the device goes away by itself. */
   readonly lost: Promise<string>
 
-  /** Allocates a tensor that outlives runs, zeroed. A pool (leading '*') starts with `rows` rows. */
+  /**
+   * Allocates a tensor that outlives runs, zeroed. A pool (leading '*') starts with `rows` rows. A GPU answers later:
+   * where there is no room, `flush` and every run that binds the tensor reject with DeviceError 'memory'.
+   */
   keep(label: string, shape: Shape, format: Format, rows?: number): Tensor
-  /** Enlarges a pool to at least `rows` rows; what it holds stays. */
+  /**
+   * Enlarges a pool to at least `rows` rows; what it holds stays. Where there is no room, the next run that binds it
+   * rejects with DeviceError 'memory', and the pool is as it was.
+   */
   grow(pool: Tensor, rows: number): void
   /** Writes bytes of the tensor's own format; offset and length are multiples of 4. */
   write(t: Tensor, data: Uint8Array, byteOffset?: number): void
   /** The bytes of a kept tensor, in its own format. For tests and snapshots. */
   read(t: Tensor): Promise<Uint8Array>
-  /** Resolves when all that was written has arrived; frees the staging copies of writes. */
+  /** Resolves when all that was kept and written has arrived, or rejects; frees the staging copies of writes. */
   flush(): Promise<void>
   release(t: Tensor): void
 
@@ -32,7 +38,13 @@ export interface Device extends AsyncDisposable {
   /** Compiles a graph once; a run of any length adds no pipeline. */
   compile(graph: Graph): Promise<Program>
 
-  /** Frees everything that was made here; a caller's own GPUDevice lives on. */
+  /**
+   * Opens the same choice with the same options again, as after a loss; this device stays what it is. Rejects with
+   * DeviceError 'unavailable' for a device over a caller's GPUDevice: the caller has to bring another.
+   */
+  reopen(): Promise<Device>
+
+  /** Frees everything that was made here; what is pending rejects. A caller's own GPUDevice lives on. */
   dispose(): Promise<void>
 }
 
@@ -50,6 +62,7 @@ export type Inputs = Readonly<Record<string, Float32Array | Uint32Array | Uint8A
 export type Outputs = Readonly<Record<string, Float32Array>>
 
 export interface RunOptions {
+  /** Heard while the run waits, between submits and while it reads back; on the CPU between two steps. */
   readonly signal?: AbortSignal | undefined
   /** Called with the time of every dispatch; needs timestamp-query on a GPU. */
   readonly onProfile?: ((profile: Profile) => void) | undefined

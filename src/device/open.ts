@@ -2,7 +2,7 @@ import { DeviceError } from '../errors.ts'
 import { defaultLimits, type Limits, type Precision, type Target } from '../graph/target.ts'
 import { cpuDevice } from './cpu.ts'
 import type { Device } from './device.ts'
-import { webgpuDevice } from './webgpu.ts'
+import { type WebgpuOptions, webgpuDevice } from './webgpu.ts'
 
 export type DeviceChoice = 'auto' | 'webgpu' | 'cuda' | 'metal' | 'cpu'
 export const deviceChoices: readonly DeviceChoice[] = ['auto', 'webgpu', 'cuda', 'metal', 'cpu']
@@ -26,28 +26,41 @@ export async function openDevice(choice: DeviceChoice, options: OpenOptions = {}
   const { precision = 'auto' } = options
   if (!deviceChoices.includes(choice))
     throw new DeviceError('unavailable', `openDevice: there is no '${choice}', expected ${deviceChoices.join(', ')}`)
-  if (options.gpu) return wrap(options.gpu, options.gpu.adapterInfo, 'the GPUDevice that was given', false, precision)
-  if (choice === 'cpu') return cpuDevice('asked for', precision)
+  const reopen = () => openDevice(choice, options)
+  if (options.gpu) return given(options.gpu, precision)
+  if (choice === 'cpu') return cpuDevice('asked for', precision, reopen)
   const found = await findAdapter()
   if (choice === 'auto') {
-    if ('missing' in found) return cpuDevice(`no GPU: ${found.missing}`, precision)
+    if ('missing' in found) return cpuDevice(`no GPU: ${found.missing}`, precision, reopen)
     if (isSoftware(found.adapter.info))
-      return cpuDevice(`the only WebGPU adapter is software (${nameOf(found.adapter.info)})`, precision)
-    return request(found.adapter, 'the GPU that was found', options)
+      return cpuDevice(`the only WebGPU adapter is software (${nameOf(found.adapter.info)})`, precision, reopen)
+    return request(found.adapter, 'the GPU that was found', options, reopen)
   }
   if ('missing' in found) throw new DeviceError('unavailable', `openDevice: '${choice}' needs WebGPU: ${found.missing}`)
   const { info } = found.adapter
-  const vendor = { cuda: 'nvidia', metal: 'apple', webgpu: info.vendor }[choice]
-  if (info.vendor !== vendor)
+  const vendor = { cuda: 'nvidia', metal: 'apple', webgpu: vendorOf(info) }[choice]
+  if (vendorOf(info) !== vendor)
     throw new DeviceError(
       'unavailable',
       `openDevice: '${choice}' needs an adapter of ${vendor}, found ${nameOf(info)}; pass 'webgpu' to use that`,
     )
-  return request(found.adapter, 'asked for', options)
+  return request(found.adapter, 'asked for', options, reopen)
+}
+
+function given(gpu: GPUDevice, precision: Precision): Device {
+  const reopen = async () => {
+    throw new DeviceError(
+      'unavailable',
+      'reopen: this device was made over a GPUDevice of yours, expected a new one: ' +
+        "open it with openDevice('webgpu', { gpu }) and pass it to recover()",
+    )
+  }
+  return wrap(gpu, gpu.adapterInfo, { why: 'the GPUDevice that was given', precision, owned: false, reopen })
 }
 
 async function findAdapter(): Promise<{ adapter: GPUAdapter } | { missing: string }> {
-  const gpu = globalThis.navigator?.gpu ?? (await (dawn ??= loadDawn()))
+  if (!globalThis.navigator?.gpu) dawn ??= loadDawn()
+  const gpu = globalThis.navigator?.gpu ?? (await dawn!)
   if (typeof gpu === 'string') return { missing: gpu }
   try {
     const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
@@ -73,14 +86,19 @@ async function loadDawn(): Promise<GPU | string> {
 
 const wanted: readonly GPUFeatureName[] = ['shader-f16', 'subgroups', 'timestamp-query']
 
-async function request(adapter: GPUAdapter, why: string, options: OpenOptions): Promise<Device> {
+async function request(
+  adapter: GPUAdapter,
+  why: string,
+  options: OpenOptions,
+  reopen: () => Promise<Device>,
+): Promise<Device> {
   const { limits = 'adapter', precision = 'auto' } = options
   const requiredFeatures = wanted.filter((f) => adapter.features.has(f))
   const raise = limits === 'adapter' ? (Object.keys(limitNames) as (keyof typeof limitNames)[]) : []
   const requiredLimits = Object.fromEntries(raise.map((name) => [name, adapter.limits[name]]))
   try {
     const gpu = await adapter.requestDevice({ label: 'pronounce', requiredFeatures, requiredLimits })
-    return wrap(gpu, adapter.info, why, true, precision)
+    return wrap(gpu, adapter.info, { why, precision, owned: true, reopen })
   } catch (cause) {
     throw new DeviceError(
       'unavailable',
@@ -99,12 +117,14 @@ const limitNames = {
   maxComputeWorkgroupsPerDimension: 'workgroups',
 } as const satisfies Record<string, keyof Limits | undefined>
 
-function wrap(gpu: GPUDevice, info: GPUAdapterInfo, why: string, owned: boolean, precision: Precision): Device {
+type About = Omit<WebgpuOptions, 'name' | 'target'>
+
+function wrap(gpu: GPUDevice, info: GPUAdapterInfo, about: About): Device {
   const limits = { ...defaultLimits } as { -readonly [K in keyof Limits]: number }
   for (const [name, key] of Object.entries(limitNames)) {
     if (key) limits[key] = gpu.limits[name as keyof typeof limitNames]
   }
-  const half = precision === 'auto' && gpu.features.has('shader-f16') ? 'f16' : 'f32'
+  const half = about.precision === 'auto' && gpu.features.has('shader-f16') ? 'f16' : 'f32'
   const target: Target = {
     kind: 'webgpu',
     software: isSoftware(info),
@@ -114,12 +134,22 @@ function wrap(gpu: GPUDevice, info: GPUAdapterInfo, why: string, owned: boolean,
     cache: half,
     disabled: new Map(),
   }
-  return webgpuDevice(gpu, { name: nameOf(info), why, target, precision, owned })
+  return webgpuDevice(gpu, { ...about, name: nameOf(info), target })
 }
 
 const isSoftware = (info: GPUAdapterInfo): boolean =>
   info.isFallbackAdapter ||
   /swiftshader|llvmpipe|lavapipe|softpipe/i.test(`${info.architecture} ${info.device} ${info.description}`)
 
+/** Deno gives PCI ids where others give names. */
+const vendors: Readonly<Record<string, string>> = {
+  4098: 'amd',
+  4203: 'apple',
+  4318: 'nvidia',
+  32902: 'intel',
+  65541: 'mesa',
+}
+const vendorOf = (info: GPUAdapterInfo): string => vendors[info.vendor] ?? info.vendor
+
 const nameOf = (info: GPUAdapterInfo): string =>
-  [info.vendor, info.architecture, info.description].filter(Boolean).join(' ') || 'an adapter that hides its name'
+  [vendorOf(info), info.architecture, info.description].filter(Boolean).join(' ') || 'an adapter that hides its name'

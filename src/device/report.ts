@@ -2,7 +2,10 @@ import type { Precision, Target } from '../graph/target.ts'
 import type { DeviceReport } from './device.ts'
 
 /** What the user sees: which device, why, in which number formats, and what is switched off. */
-export function describe(target: Target, about: { name: string; why: string; precision: Precision }): DeviceReport {
+export function describe(
+  target: Target,
+  { name, why, precision }: { name: string; why: string; precision: Precision },
+): DeviceReport {
   const { operand, cache } = target
   const dtype = operand === cache ? operand : `${operand}, cache ${cache}`
   const disabled = [...target.disabled].map(([variant, reason]) => ({ variant, reason }))
@@ -11,11 +14,13 @@ export function describe(target: Target, about: { name: string; why: string; pre
   const software = target.kind === 'webgpu' && target.software
   return {
     kind: target.kind,
-    ...about,
+    name,
+    why,
+    precision,
     software,
     dtype,
     features,
     disabled,
-    line: `${about.name}${software ? ' (software)' : ''}, ${dtype}: ${about.why}${off}`,
+    line: `${name}${software ? ' (software)' : ''}, ${dtype}: ${why}${off}`,
   }
 }

@@ -1,31 +1,46 @@
 import { DeviceError } from '../errors.ts'
+import { untilAborted } from './abort.ts'
 
 /** Errors raised on the GPU, brought to the calls they belong to. */
 export interface Faults {
-  /** Runs `work` with error scopes around it: what it raises is thrown. Costs a round trip. */
+  /** Throws when the device is lost or disposed of. */
+  check(): void
+  /** Does `work` between error scopes. `error` tells what that raised, and never rejects. */
+  watch<A>(where: string, work: () => A): Watched<A>
+  /** Does `work` between error scopes, up to its first await, and throws what that raised. Costs a round trip. */
   scoped<A>(where: string, work: () => Promise<A>): Promise<A>
-  /** Starts scopes around an allocation; an error is thrown by the next `check`. */
-  watch<A>(where: string, work: () => A): A
-  /** Throws what watched allocations raised, or that the device is lost or disposed of. */
-  check(): Promise<void>
-  /** Settles as `work` does, but rejects as soon as the device is lost or raises an error by itself. */
-  during<A>(work: Promise<A>): Promise<A>
-  /** From here on everything is refused. */
+  /** How many errors no scope caught so far, for `during`. */
+  mark(): number
+  /**
+   * Settles as a promise of the GPU's does, but rejects as soon as the device is lost or disposed of, an error that no
+   * scope catches is raised (or was since `mark`), or the signal is aborted.
+   */
+  during<A>(work: Promise<A>, signal?: AbortSignal, mark?: number): Promise<A>
+  /** From here on everything is refused, and what is pending rejects. */
   close(): void
   readonly lost: Promise<string>
 }
 
+export interface Watched<A> {
+  readonly result: A
+  readonly error: Promise<DeviceError | undefined>
+}
+
+const LOSS_MS = 50 // promises of a lost device may reject before its loss is told
+
 export function faults(gpu: GPUDevice): Faults {
-  const watched: Promise<DeviceError | undefined>[] = []
   const inFlight = new Set<(error: DeviceError) => void>()
   let gone: DeviceError | undefined
+  let raised = 0
+  let last: DeviceError | undefined
 
   const raise = (error: DeviceError): void => {
     for (const reject of inFlight) reject(error)
   }
   const onError = (event: Event): void => {
-    const { error } = event as GPUUncapturedErrorEvent
-    raise(toError('webgpu', error))
+    last = toError('webgpu', (event as GPUUncapturedErrorEvent).error)
+    raised++
+    raise(last)
   }
   gpu.addEventListener('uncapturederror', onError)
   const lost = gpu.lost.then(({ reason, message }) => {
@@ -38,54 +53,55 @@ export function faults(gpu: GPUDevice): Faults {
     return gone.message
   })
 
-  /** Out-of-memory lies inside validation: an allocation that fails raises the first alone. */
-  const scope = <A>(where: string, work: () => A): { result: A; error: Promise<DeviceError | undefined> } => {
-    gpu.pushErrorScope('validation')
-    gpu.pushErrorScope('out-of-memory')
+  const pop = async (where: string): Promise<DeviceError | undefined> => {
+    const scopes = [gpu.popErrorScope(), gpu.popErrorScope()]
     try {
-      const result = work()
-      return { result, error: pop(where) }
-    } catch (error) {
-      pop(where)
-      throw error
+      const [memory, validation] = await Promise.all(scopes)
+      const error = memory ?? validation
+      return error ? toError(where, error) : undefined
+    } catch {
+      return gone // a lost device pops nothing
     }
   }
-  const pop = (where: string): Promise<DeviceError | undefined> => {
-    const errors = [gpu.popErrorScope(), gpu.popErrorScope()]
-    return Promise.all(errors).then(
-      ([memory, validation]) => {
-        const error = memory ?? validation
-        return error ? toError(where, error) : undefined
-      },
-      () => gone, // a lost device pops nothing
-    )
+
+  /** What a promise of the GPU's rejected with, as one of our errors. */
+  const explain = async (error: unknown): Promise<DeviceError> => {
+    if (gone) return gone
+    if (error instanceof DeviceError) return error
+    await Promise.race([lost, new Promise((resolve) => setTimeout(resolve, LOSS_MS))])
+    return gone ?? new DeviceError('validation', `webgpu: ${(error as Error).message || error}`, { cause: error })
   }
 
   const faults: Faults = {
-    async scoped(where, work) {
-      const { result, error } = scope(where, work)
-      const [value, raised] = await faults.during(Promise.all([result, error]))
-      if (raised) throw raised
-      return value
+    check() {
+      if (gone) throw gone
     },
     watch(where, work) {
-      if (gone) throw gone
-      const { result, error } = scope(where, work)
-      watched.push(error)
-      return result
+      faults.check()
+      gpu.pushErrorScope('validation')
+      gpu.pushErrorScope('out-of-memory') // inside: an allocation that fails raises this alone
+      try {
+        return { result: work(), error: pop(where) }
+      } catch (error) {
+        pop(where)
+        throw error
+      }
     },
-    async check() {
-      if (gone) throw gone
-      const errors = await faults.during(Promise.all(watched.splice(0)))
-      const first = errors.find((e) => e !== undefined)
-      if (first) throw first
+    async scoped(where, work) {
+      const { result, error } = faults.watch(where, work)
+      const [value, found] = await Promise.all([result, error])
+      if (found) throw gone ?? found
+      return value
     },
-    during(work) {
-      return new Promise((resolve, reject) => {
-        if (gone) return reject(gone)
+    mark: () => raised,
+    during<A>(work: Promise<A>, signal?: AbortSignal, mark = raised) {
+      const ended = new Promise<A>((resolve, reject) => {
         inFlight.add(reject)
-        work.then(resolve, (error) => reject(gone ?? error)).finally(() => inFlight.delete(reject))
+        work.then(resolve, async (error) => reject(await explain(error))).finally(() => inFlight.delete(reject))
+        if (gone) reject(gone)
+        else if (raised > mark) reject(last)
       })
+      return untilAborted(ended, signal)
     },
     close() {
       gpu.removeEventListener('uncapturederror', onError)

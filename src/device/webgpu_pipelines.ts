@@ -65,10 +65,8 @@ async function compile(
 ): Promise<GPUComputePipeline> {
   gpu.pushErrorScope('validation')
   const module = gpu.createShaderModule({ label: name, code })
-  const scope = gpu.popErrorScope()
-  const { messages } = await module.getCompilationInfo()
+  const [error, { messages }] = await Promise.all([gpu.popErrorScope(), module.getCompilationInfo()])
   const errors = messages.filter((m) => m.type === 'error')
-  const error = await scope
   if (errors.length || error) {
     const lines = code.split('\n')
     const told = errors.map((m) => `line ${m.lineNum}: ${m.message}\n    ${lines[m.lineNum - 1]?.trim() ?? ''}`)

@@ -5,7 +5,7 @@ import { maxTokens, plan } from '../graph/plan.ts'
 import { bytes, type Counts, leading, rowSize, type Tensor } from '../graph/tensor.ts'
 import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from './device.ts'
 import { decode } from './formats.ts'
-import { stopwatch } from './webgpu_profile.ts'
+import { type Stopwatch, stopwatch } from './webgpu_profile.ts'
 import type { Parts } from './webgpu.ts'
 
 interface Dispatch {
@@ -16,24 +16,24 @@ interface Dispatch {
 
 /** A compiled graph. Each run encodes its dispatches afresh, since a command buffer can be submitted once. */
 export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program> {
-  const { gpu, pipelines, slots, readback, faults, queue, ring } = parts
+  const { gpu, pipelines, slots, kept, readback, faults, queue, ring } = parts
   const layout = plan(graph)
   const { bindingBytes, workgroups: mostWorkgroups } = graph.target.limits
   const most = maxTokens(layout, bindingBytes)
-  await faults.check()
+  faults.check()
   const dispatches: Dispatch[] = await faults.during(
     Promise.all(
       graph.steps.map(async (step) => ({ step, pipeline: await pipelines.of(step), layout: pipelines.layout(step) })),
     ),
   )
   const outputs = [...graph.outputs]
+  const bound = new Set(graph.steps.flatMap(({ bindings }) => Object.values(bindings).map(({ id }) => id)))
   let groups: GPUBindGroup[] = []
   let groupsOf = ''
   let proven = false // the first run is checked with error scopes
   let disposed = false
 
-  const bufferOf = (t: Tensor): GPUBuffer =>
-    t.place === 'kept' ? parts.stored(t).buffer : slots.buffer(layout.slotOf(t))
+  const bufferOf = (t: Tensor): GPUBuffer => (t.place === 'kept' ? kept.get(t).buffer : slots.buffer(layout.slotOf(t)))
 
   /** Makes room for the run, and bind groups anew where buffers were replaced. */
   async function prepare(counts: Counts): Promise<void> {
@@ -44,9 +44,10 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
         `run: ${counts.T} tokens, at most ${most} fit the ${bindingBytes} bytes of a binding; run them in pieces`,
       )
     const capacity = Math.min(most, Math.max(64, 2 ** Math.ceil(Math.log2(counts.T))))
-    faults.watch(`slots for ${capacity} tokens`, () => slots.reserve(layout.slots, capacity))
-    await faults.check()
-    const generation = `${slots.generation} ${parts.generation()}`
+    await kept.check(bound)
+    await slots.reserve(layout.slots, capacity)
+    faults.check()
+    const generation = `${slots.generation} ${kept.generation}`
     if (generation === groupsOf) return
     groups = dispatches.map(({ step, layout }) => {
       const { kernel, bindings } = step
@@ -87,17 +88,16 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   /** Encodes and submits in few pieces: none takes long on the GPU, and aborts are heard in between. */
   async function submit(
     counts: Counts,
-    options: RunOptions,
+    costs: readonly Cost[],
     staging: readonly GPUBuffer[],
-  ): Promise<(totalMs: number) => Promise<Profile>> {
-    const { signal } = options
-    const watch = options.onProfile ? stopwatch(parts, dispatches.length) : undefined
-    const costs = dispatches.map(({ step }) => step.kernel.cost(step.constants, counts))
+    watch: Stopwatch | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<{ submits: number; encodeMs: number }> {
     const pieces = parts.pace.pieces(costs)
     const offset = ring.write(counts)
     let encodeMs = 0
     for (const [n, { from, to }] of pieces.entries()) {
-      if (n >= 2) await faults.during(gpu.queue.onSubmittedWorkDone()) // at most two pieces wait on the GPU
+      if (n >= 2) await faults.during(gpu.queue.onSubmittedWorkDone(), signal) // at most two pieces wait on the GPU
       signal?.throwIfAborted()
       const start = performance.now()
       const encoder = gpu.createCommandEncoder()
@@ -122,40 +122,55 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       gpu.queue.submit([encoder.finish()])
       encodeMs += performance.now() - start
     }
-    return async (totalMs) => {
-      const ms = await watch!.read()
-      const measured = dispatches.map(({ step }, i) => named(step, ms[i]!, costs[i]!))
-      return { dispatches: measured, submits: pieces.length, encodeMs, totalMs }
+    return { submits: pieces.length, encodeMs }
+  }
+
+  /** A run up to its last submit: the device's next run may begin while this one is read back. */
+  async function send(inputs: Inputs, counts: Counts, { signal, onProfile }: RunOptions) {
+    const mark = faults.mark()
+    const costs = dispatches.map(({ step }) => step.kernel.cost(step.constants, counts))
+    const staging: GPUBuffer[] = []
+    let watch: Stopwatch | undefined
+    try {
+      await prepare(counts)
+      for (const [, t] of outputs) staging.push(await readback.take(bytes(t, counts)))
+      if (onProfile) watch = await stopwatch(parts, dispatches.length)
+      signal?.throwIfAborted()
+      const work = () => {
+        write(inputs, counts)
+        return submit(counts, costs, staging, watch, signal)
+      }
+      const sent = await (proven ? work() : faults.scoped('run', work))
+      proven = true
+      return { ...sent, mark, costs, staging, watch }
+    } catch (error) {
+      staging.forEach(readback.give)
+      watch?.dispose()
+      throw error
+    }
+  }
+
+  async function run(inputs: Inputs, counts: Counts, options: RunOptions = {}): Promise<Outputs> {
+    const { signal, onProfile } = options
+    const start = performance.now()
+    const { mark, costs, staging, watch, ...sent } = await queue(() => send(inputs, counts, options), signal)
+    try {
+      const reads = staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
+      const data = await faults.during(Promise.all(reads), signal, mark)
+      const totalMs = performance.now() - start
+      parts.pace.learn(totalMs)
+      const ms = await watch?.read()
+      if (ms)
+        onProfile?.({ ...sent, totalMs, dispatches: dispatches.map(({ step }, i) => named(step, ms[i]!, costs[i]!)) })
+      return Object.fromEntries(outputs.map(([name], i) => [name, new Float32Array(data[i]!)]))
+    } finally {
+      watch?.dispose()
     }
   }
 
   const named = (step: Step, ms: number, cost: Cost): Profile['dispatches'][number] => {
     const { kernel, bindings } = step
     return { kernel: kernel.name, name: graph.nameOf(bindings[kernel.writes[0]!]!), ms, ...cost }
-  }
-
-  async function run(inputs: Inputs, counts: Counts, options: RunOptions = {}): Promise<Outputs> {
-    const start = performance.now()
-    const pending = await queue(async () => {
-      await prepare(counts)
-      write(inputs, counts)
-      const staging = outputs.map(([, t]) => readback.take(bytes(t, counts)))
-      try {
-        const work = () => submit(counts, options, staging)
-        const profile = await (proven ? work() : faults.scoped('run', work))
-        proven = true
-        return { staging, profile }
-      } catch (error) {
-        staging.forEach(readback.give)
-        throw error
-      }
-    }, options.signal)
-    const read = pending.staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
-    const data = await faults.during(Promise.all(read))
-    const totalMs = performance.now() - start
-    parts.pace.learn(totalMs)
-    options.onProfile?.(await pending.profile(totalMs))
-    return Object.fromEntries(outputs.map(([name], i) => [name, new Float32Array(data[i]!)]))
   }
 
   async function trace(inputs: Inputs, counts: Counts): Promise<Traced[]> {
@@ -177,7 +192,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   }
 
   async function traceOf(step: Step, t: Tensor, counts: Counts): Promise<Traced> {
-    const pool = t.shape[0] === '*' ? parts.stored(t).rows : 0
+    const pool = t.shape[0] === '*' ? kept.get(t).rows : 0
     const data: View = decode(await parts.download(bufferOf(t), bytes(t, counts, pool)), t.format)
     const shape = [leading(t, counts, pool), ...(t.shape.slice(1) as number[])]
     const view = data.subarray(0, shape[0]! * rowSize(t))

@@ -5,6 +5,7 @@ import { decode } from '../../src/device/formats.ts'
 import { openDevice } from '../../src/device/open.ts'
 import { Graph } from '../../src/graph/graph.ts'
 import { counts, gpu, noise } from '../check.ts'
+import { ownGpu } from './faulty.ts'
 import { broken, chain, toy } from './toy.ts'
 
 const three = counts({ T: 3, S: 1, C: 1, R: 1 })
@@ -166,9 +167,7 @@ describe('webgpu alone', () => {
   })
 
   test("a caller's GPUDevice lives on", async () => {
-    await gpu() // brings Dawn's globals
-    const adapter = await (await import('webgpu')).create([]).requestAdapter()
-    const own = await adapter!.requestDevice()
+    const own = await ownGpu()
     const device = await openDevice('webgpu', { gpu: own })
     const pool = device.keep('pool', ['*'], 'f32', 3)
     const graph = new Graph(device.target)

@@ -58,3 +58,19 @@ export function chain(graph: Graph, pool: Tensor, format: Format = 'f32'): void 
   const twice = graph.name(toy(x, pool, 2, format), 'twice')
   graph.output('y', graph.name(toy(twice, pool, 3), 'sixfold'))
 }
+
+/** x through `steps` toys that each say they take long, so that every one is submitted by itself. */
+export function heavy(x: Tensor, pool: Tensor, steps: number): Tensor {
+  const slow: Kernel = { ...kernel, cost: () => ({ flops: 1e15, bytes: 0 }) }
+  const width = x.shape[1] as number
+  let y = x
+  for (let i = 0; i < steps; i++) {
+    y = record(slow, {
+      reads: { x: y },
+      writes: { y: { shape: x.shape }, pool },
+      constants: { WIDTH: width, SCALE: 2 },
+      workgroups: ({ T }) => fold(T * width, 64),
+    }).y
+  }
+  return y
+}

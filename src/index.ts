@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * Decider and Zonos on any GPU a browser can see, in Node and Deno too, and on the CPU where there is none.
  * @module

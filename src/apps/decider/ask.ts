@@ -137,7 +137,10 @@ function refuse(name: string, detail: string, found?: unknown): never {
 }
 
 function describeValue(value: unknown): string {
-  if (Array.isArray(value)) return `a list of ${value.length}`
+  if (Array.isArray(value)) {
+    const distinct = new Set(value).size
+    return `a list of ${value.length}${distinct < value.length ? `, ${distinct} distinct` : ''}`
+  }
   if (isObject(value)) return `a map of ${entriesOf(value).length}`
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }

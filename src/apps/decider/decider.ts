@@ -1,6 +1,8 @@
+import type { Device } from '../../device/device.ts'
 import { DeviceError, InputError } from '../../errors.ts'
 import { type Answer, type AnswerTo, answerChoice, answerIsolated, answerScore, answerYesNo, argmax } from './answer.ts'
 import { type Asked, ask, rowsOf } from './ask.ts'
+import type { Holder } from './holder.ts'
 import { type JsonValue, renderState } from './json.ts'
 import { type JsonAnswer, type JsonSchema, readJsonSchema } from './json_schema.ts'
 import { type Context, countTokens, encodeContext } from './prompt.ts'
@@ -58,6 +60,8 @@ export interface PackedAnswer {
 export interface Decider {
   /** The model's name, `decider-<version>`. */
   readonly model: string
+  /** Where it runs now; `device.report.line` says so in words. */
+  readonly device: Device
   /**
    * Answers typed questions about a state (text, or JSON that is shown as text), each in its own row, so that answers
    * do not influence each other: the original's `system_one`. Probabilities are calibrated by answer type.
@@ -85,7 +89,14 @@ export interface Decider {
     schema: JsonSchema,
     options?: JsonOptions,
   ): Promise<Answered<{ readonly [question: string]: JsonAnswer }>>
-  /** Frees what loading made, and never a caller's device. */
+  /**
+   * Loads the model again from where it came from, onto `device` or onto `this.device.reopen()`: after the device was
+   * lost, or to move. Calls made before it reject with DeviceError 'lost', calls made meanwhile wait, and those that
+   * come while it is under way share it. Rejects as `loadDecider` does; the model is then on no device until a later
+   * `recover`. A device that it opened itself is disposed of with the decider, or when it moves on.
+   */
+  recover(device?: Device): Promise<void>
+  /** Frees what loading made, and never a caller's device; calls in progress reject with DeviceError 'disposed'. */
   dispose(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -93,6 +104,8 @@ export interface Decider {
 export interface DeciderParts extends ReaderParts {
   /** How answers name the model; by default the config's name. */
   readonly name?: string
+  /** What knows the scorer's device; a scorer that runs on none goes without. */
+  readonly holder?: Pick<Holder, 'device' | 'recover'>
   readonly dispose?: () => void | Promise<void>
 }
 
@@ -101,10 +114,10 @@ export function createDecider(parts: DeciderParts): Decider {
   const { tokenizer, config, name: model = config.name } = parts
   const reader = createReader(parts)
   const packedStateTokens = Math.min(PACKED_STATE_TOKENS, config.maxStateTokens)
-  let disposed = false
+  let disposing: Promise<void> | undefined
 
   function contextOf(state: string, maxTokens: number): Context {
-    if (disposed) throw new DeviceError('disposed', `${model}: was disposed, expected a loaded model; load it again`)
+    if (disposing) throw new DeviceError('disposed', `${model}: was disposed, expected a loaded model; load it again`)
     if (Number.isSafeInteger(maxTokens) && maxTokens > 0) return encodeContext(tokenizer, state, maxTokens)
     throw new InputError(`maxStateTokens: has ${maxTokens}, expected an integer from 1`)
   }
@@ -163,14 +176,22 @@ export function createDecider(parts: DeciderParts): Decider {
     return answered(Object.fromEntries(answers), context, prompts)
   }
 
-  async function dispose(): Promise<void> {
-    if (disposed) return
-    disposed = true
-    await parts.dispose?.()
+  const holder = (): Pick<Holder, 'device' | 'recover'> => {
+    if (parts.holder) return parts.holder
+    throw new DeviceError('unavailable', `${model}: its scorer runs on no device, expected a model of loadDecider`)
+  }
+
+  function dispose(): Promise<void> {
+    disposing ??= (async () => parts.dispose?.())()
+    return disposing
   }
 
   return {
     model,
+    get device() {
+      return holder().device
+    },
+    recover: async (device) => holder().recover(device),
     decide,
     decidePacked: async (context, questions, options) => (await decideBatch([{ context, questions }], options))[0]!,
     decideBatch,

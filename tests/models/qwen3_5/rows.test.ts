@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../../src/device/cpu.ts'
-import { type Device } from '../../../src/device/device.ts'
+import type { Device } from '../../../src/device/device.ts'
 import { openDevice } from '../../../src/device/open.ts'
 import { FREE_SLOT, type Row } from '../../../src/models/qwen3_5/schedule.ts'
 import type { Session } from '../../../src/models/qwen3_5/session.ts'

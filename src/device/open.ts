@@ -2,7 +2,7 @@ import { DeviceError } from '../errors.ts'
 import { defaultLimits, type Limits, type Precision, type Target } from '../graph/target.ts'
 import { cpuDevice } from './cpu.ts'
 import type { Device } from './device.ts'
-import { type WebgpuOptions, webgpuDevice } from './webgpu.ts'
+import { type WebgpuOptions, webgpuDevice } from './webgpu/device.ts'
 
 export type DeviceChoice = 'auto' | 'webgpu' | 'cuda' | 'metal' | 'cpu'
 export const deviceChoices: readonly DeviceChoice[] = ['auto', 'webgpu', 'cuda', 'metal', 'cpu']

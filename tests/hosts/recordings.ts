@@ -1,6 +1,6 @@
 import nano from '../../public/models/decider-nano/config.json' with { type: 'json' }
 import type { Device } from '../../src/device/device.ts'
-import { pipelines } from '../../src/device/webgpu_pipelines.ts'
+import { pipelines } from '../../src/device/webgpu/pipelines.ts'
 import type { Graph, Step } from '../../src/graph/graph.ts'
 import { specialise } from '../../src/graph/kernel.ts'
 import { defaultLimits, type Target } from '../../src/graph/target.ts'

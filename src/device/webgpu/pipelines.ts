@@ -1,6 +1,6 @@
-import { DeviceError } from '../errors.ts'
-import type { Step } from '../graph/graph.ts'
-import { specialise } from '../graph/kernel.ts'
+import { DeviceError } from '../../errors.ts'
+import type { Step } from '../../graph/graph.ts'
+import { specialise } from '../../graph/kernel.ts'
 
 const COMPUTE = 0x4
 

@@ -1,6 +1,6 @@
-import type { SlotSize } from '../graph/plan.ts'
-import { slotBytes } from '../graph/plan.ts'
-import type { Faults, Watched } from './webgpu_faults.ts'
+import type { SlotSize } from '../../graph/plan.ts'
+import { slotBytes } from '../../graph/plan.ts'
+import type { Faults, Watched } from './faults.ts'
 
 export const STORAGE = 0x80
 export const UNIFORM = 0x40

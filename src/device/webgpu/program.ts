@@ -1,12 +1,12 @@
-import { DeviceError, ShapeError } from '../errors.ts'
-import type { Graph, Step } from '../graph/graph.ts'
-import type { Cost, View } from '../graph/kernel.ts'
-import { maxTokens, plan } from '../graph/plan.ts'
-import { bytes, type Counts, leading, rowSize, type Tensor } from '../graph/tensor.ts'
-import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from './device.ts'
-import { decode } from './formats.ts'
-import { type Stopwatch, stopwatch } from './webgpu_profile.ts'
-import type { Parts } from './webgpu.ts'
+import { DeviceError, ShapeError } from '../../errors.ts'
+import type { Graph, Step } from '../../graph/graph.ts'
+import type { Cost, View } from '../../graph/kernel.ts'
+import { maxTokens, plan } from '../../graph/plan.ts'
+import { bytes, type Counts, leading, rowSize, type Tensor } from '../../graph/tensor.ts'
+import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from '../device.ts'
+import { decode } from '../formats.ts'
+import { type Stopwatch, stopwatch } from './profile.ts'
+import type { Parts } from './parts.ts'
 
 interface Dispatch {
   readonly step: Step

@@ -1,8 +1,8 @@
-import { DeviceError, ShapeError } from '../errors.ts'
-import type { Limits } from '../graph/target.ts'
-import { bytes, type Counts, rowBytes, type Tensor } from '../graph/tensor.ts'
-import type { Faults, Watched } from './webgpu_faults.ts'
-import { COPY_DST, COPY_SRC, type Ledger, STORAGE } from './webgpu_memory.ts'
+import { DeviceError, ShapeError } from '../../errors.ts'
+import type { Limits } from '../../graph/target.ts'
+import { bytes, type Counts, rowBytes, type Tensor } from '../../graph/tensor.ts'
+import type { Faults, Watched } from './faults.ts'
+import { COPY_DST, COPY_SRC, type Ledger, STORAGE } from './memory.ts'
 
 export interface Stored {
   readonly buffer: GPUBuffer

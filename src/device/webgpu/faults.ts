@@ -1,5 +1,5 @@
-import { DeviceError } from '../errors.ts'
-import { untilAborted } from './abort.ts'
+import { DeviceError } from '../../errors.ts'
+import { untilAborted } from '../abort.ts'
 
 /** Errors raised on the GPU, brought to the calls they belong to. */
 export interface Faults {

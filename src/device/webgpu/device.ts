@@ -1,38 +1,16 @@
-import type { Precision, Target } from '../graph/target.ts'
-import { bytes, type Counts, tensor } from '../graph/tensor.ts'
-import type { Device } from './device.ts'
-import { describe } from './report.ts'
-import { serial } from './serial.ts'
-import { type Faults, faults } from './webgpu_faults.ts'
-import { type Kept, keptTensors } from './webgpu_kept.ts'
-import {
-  COPY_DST,
-  type Ledger,
-  ledger,
-  type Readback,
-  readback,
-  type SlotPool,
-  slotPool,
-  UNIFORM,
-} from './webgpu_memory.ts'
-import { type Pipelines, pipelines } from './webgpu_pipelines.ts'
-import { type Pace, pace } from './webgpu_profile.ts'
-import { webgpuProgram } from './webgpu_program.ts'
-
-/** What programs share. */
-export interface Parts {
-  readonly gpu: GPUDevice
-  readonly memory: Ledger
-  readonly slots: SlotPool
-  readonly readback: Readback
-  readonly pipelines: Pipelines
-  readonly faults: Faults
-  readonly ring: StepRing
-  readonly pace: Pace
-  readonly queue: ReturnType<typeof serial>
-  readonly kept: Kept
-  download(buffer: GPUBuffer, bytes: number): Promise<Uint8Array>
-}
+import type { Precision, Target } from '../../graph/target.ts'
+import { bytes, type Counts, tensor } from '../../graph/tensor.ts'
+import type { Device } from '../device.ts'
+import { describe } from '../report.ts'
+import { serial } from '../serial.ts'
+import { faults } from './faults.ts'
+import { keptTensors } from './kept.ts'
+import { ledger, readback, slotPool } from './memory.ts'
+import { pace } from './pace.ts'
+import type { Parts } from './parts.ts'
+import { pipelines } from './pipelines.ts'
+import { webgpuProgram } from './program.ts'
+import { stepRing } from './step_ring.ts'
 
 export interface WebgpuOptions {
   readonly name: string
@@ -131,26 +109,3 @@ export function webgpuDevice(gpu: GPUDevice, options: WebgpuOptions): Device {
 }
 
 const none: Counts = { T: 0, S: 0, C: 0, R: 0 }
-
-/** One uniform buffer for the step values of all runs, bound once with a dynamic offset. */
-export interface StepRing {
-  readonly group: GPUBindGroup
-  /** Writes the values of a run and returns their offset. */
-  write(counts: Counts): number
-}
-
-const ENTRY = 256 // minUniformBufferOffsetAlignment of the default limits
-const ENTRIES = 256
-
-function stepRing(gpu: GPUDevice, memory: Ledger, layout: GPUBindGroupLayout): StepRing {
-  const { result: buffer } = memory.create('step', ENTRY * ENTRIES, UNIFORM | COPY_DST)
-  let next = 0
-  return {
-    group: gpu.createBindGroup({ label: 'step', layout, entries: [{ binding: 0, resource: { buffer, size: 16 } }] }),
-    write({ T, S, C, R }) {
-      const offset = (next++ % ENTRIES) * ENTRY
-      gpu.queue.writeBuffer(buffer, offset, Uint32Array.of(T, S, C, R))
-      return offset
-    },
-  }
-}

@@ -1,5 +1,6 @@
 import { DeviceError } from '../errors.ts'
-import { defaultLimits, type Limits, type Precision, type Target } from '../graph/target.ts'
+import type { Precision } from '../graph/target.ts'
+import { featuresOf, findAdapter, isSoftware, limitNames, nameOf, targetOf, vendorOf } from './adapter.ts'
 import { cpuDevice } from './cpu.ts'
 import type { Device } from './device.ts'
 import { type WebgpuOptions, webgpuDevice } from './webgpu/device.ts'
@@ -14,6 +15,8 @@ export interface OpenOptions {
   readonly limits?: 'adapter' | 'default' | undefined
   /** A GPUDevice of the caller's, with the adapter's info; it is not destroyed on dispose. */
   readonly gpu?: GPUDevice | undefined
+  /** Hears once of every kernel variant that is switched off; in Node the default is a process warning. */
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /**
@@ -27,7 +30,7 @@ export async function openDevice(choice: DeviceChoice, options: OpenOptions = {}
   if (!deviceChoices.includes(choice))
     throw new DeviceError('unavailable', `openDevice: there is no '${choice}', expected ${deviceChoices.join(', ')}`)
   const reopen = () => openDevice(choice, options)
-  if (options.gpu) return given(options.gpu, precision)
+  if (options.gpu) return given(options.gpu, options)
   if (choice === 'cpu') return cpuDevice('asked for', precision, reopen)
   const found = await findAdapter()
   if (choice === 'auto') {
@@ -47,7 +50,7 @@ export async function openDevice(choice: DeviceChoice, options: OpenOptions = {}
   return request(found.adapter, 'asked for', options, reopen)
 }
 
-function given(gpu: GPUDevice, precision: Precision): Device {
+function given(gpu: GPUDevice, { precision = 'auto', onWarning = warn }: OpenOptions): Device {
   const reopen = async () => {
     throw new DeviceError(
       'unavailable',
@@ -55,36 +58,8 @@ function given(gpu: GPUDevice, precision: Precision): Device {
         "open it with openDevice('webgpu', { gpu }) and pass it to recover()",
     )
   }
-  return wrap(gpu, gpu.adapterInfo, { why: 'the GPUDevice that was given', precision, owned: false, reopen })
+  return wrap(gpu, gpu.adapterInfo, { why: 'the GPUDevice that was given', precision, onWarning, owned: false, reopen })
 }
-
-async function findAdapter(): Promise<{ adapter: GPUAdapter } | { missing: string }> {
-  if (!globalThis.navigator?.gpu) dawn ??= loadDawn()
-  const gpu = globalThis.navigator?.gpu ?? (await dawn!)
-  if (typeof gpu === 'string') return { missing: gpu }
-  try {
-    const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' })
-    return adapter ? { adapter } : { missing: 'the driver offers no adapter' }
-  } catch (error) {
-    return { missing: `the driver fails: ${(error as Error).message}` }
-  }
-}
-
-let dawn: Promise<GPU | string> | undefined // Dawn crashes once its GPU is collected, so it lives as long as the process
-
-/** Node has no WebGPU of its own; the optional package `webgpu` brings Dawn. A string says what is missing. */
-async function loadDawn(): Promise<GPU | string> {
-  if (!globalThis.process?.versions?.node) return 'this browser has no WebGPU'
-  try {
-    const { create, globals } = await import('webgpu')
-    Object.assign(globalThis, globals)
-    return create(['enable-dawn-features=vulkan_enable_f16_on_nvidia'])
-  } catch (error) {
-    return `the package webgpu does not load (npm i webgpu): ${(error as Error).message.split('\n')[0]}`
-  }
-}
-
-const wanted: readonly GPUFeatureName[] = ['shader-f16', 'subgroups', 'timestamp-query']
 
 async function request(
   adapter: GPUAdapter,
@@ -92,13 +67,13 @@ async function request(
   options: OpenOptions,
   reopen: () => Promise<Device>,
 ): Promise<Device> {
-  const { limits = 'adapter', precision = 'auto' } = options
-  const requiredFeatures = wanted.filter((f) => adapter.features.has(f))
+  const { limits = 'adapter', precision = 'auto', onWarning = warn } = options
+  const requiredFeatures = featuresOf(adapter)
   const raise = limits === 'adapter' ? (Object.keys(limitNames) as (keyof typeof limitNames)[]) : []
   const requiredLimits = Object.fromEntries(raise.map((name) => [name, adapter.limits[name]]))
   try {
     const gpu = await adapter.requestDevice({ label: 'pronounce', requiredFeatures, requiredLimits })
-    return wrap(gpu, adapter.info, { why, precision, owned: true, reopen })
+    return wrap(gpu, adapter.info, { why, precision, onWarning, owned: true, reopen })
   } catch (cause) {
     throw new DeviceError(
       'unavailable',
@@ -108,48 +83,9 @@ async function request(
   }
 }
 
-const limitNames = {
-  maxStorageBufferBindingSize: 'bindingBytes',
-  maxBufferSize: 'bufferBytes',
-  maxComputeWorkgroupStorageSize: 'workgroupBytes',
-  maxComputeInvocationsPerWorkgroup: 'invocations',
-  maxComputeWorkgroupSizeX: undefined,
-  maxComputeWorkgroupsPerDimension: 'workgroups',
-} as const satisfies Record<string, keyof Limits | undefined>
-
 type About = Omit<WebgpuOptions, 'name' | 'target'>
 
-function wrap(gpu: GPUDevice, info: GPUAdapterInfo, about: About): Device {
-  const limits = { ...defaultLimits } as { -readonly [K in keyof Limits]: number }
-  for (const [name, key] of Object.entries(limitNames)) {
-    if (key) limits[key] = gpu.limits[name as keyof typeof limitNames]
-  }
-  const half = about.precision === 'auto' && gpu.features.has('shader-f16') ? 'f16' : 'f32'
-  const target: Target = {
-    kind: 'webgpu',
-    software: isSoftware(info),
-    features: new Set(gpu.features),
-    limits,
-    operand: half,
-    cache: half,
-    disabled: new Map(),
-  }
-  return webgpuDevice(gpu, { ...about, name: nameOf(info), target })
-}
+const wrap = (gpu: GPUDevice, info: GPUAdapterInfo, about: About): Device =>
+  webgpuDevice(gpu, { ...about, name: nameOf(info), target: targetOf(gpu, info, about.precision) })
 
-const isSoftware = (info: GPUAdapterInfo): boolean =>
-  info.isFallbackAdapter ||
-  /swiftshader|llvmpipe|lavapipe|softpipe/i.test(`${info.architecture} ${info.device} ${info.description}`)
-
-/** Deno gives PCI ids where others give names. */
-const vendors: Readonly<Record<string, string>> = {
-  4098: 'amd',
-  4203: 'apple',
-  4318: 'nvidia',
-  32902: 'intel',
-  65541: 'mesa',
-}
-const vendorOf = (info: GPUAdapterInfo): string => vendors[info.vendor] ?? info.vendor
-
-const nameOf = (info: GPUAdapterInfo): string =>
-  [vendorOf(info), info.architecture, info.description].filter(Boolean).join(' ') || 'an adapter that hides its name'
+const warn = (message: string): void => globalThis.process?.emitWarning?.(message)

@@ -14,6 +14,8 @@ export interface Kernel {
   /** WGSL files, joined below the prelude. */
   readonly shader: readonly string[]
   readonly requires?: readonly GPUFeatureName[]
+  /** A plain kernel does the same: this one is proven before use and given up when it fails. */
+  readonly optional?: boolean
   /** Work of one dispatch: floating-point operations, and bytes that have to move at least. */
   cost(constants: Constants, counts: Counts): Cost
   /** The definition: obvious loops, sums in double. Views are as long as this run needs, by binding name. */

@@ -20,6 +20,7 @@ export interface WebgpuOptions {
   /** Destroyed with the device, unless it is the caller's. */
   readonly owned: boolean
   readonly reopen: () => Promise<Device>
+  readonly onWarning: (message: string) => void
 }
 
 /** Runs graphs on any GPUDevice: a browser's, Deno's, or Dawn's in Node. */
@@ -91,6 +92,8 @@ export function webgpuDevice(gpu: GPUDevice, options: WebgpuOptions): Device {
     release: kept.release,
     compile: (graph) => webgpuProgram(parts, graph),
     disable(variant, reason) {
+      if (target.disabled.has(variant)) return
+      options.onWarning(`${variant} is switched off: ${reason}; its plain sibling does the work`)
       target = { ...target, disabled: new Map([...target.disabled, [variant, reason]]) }
     },
     dispose() {

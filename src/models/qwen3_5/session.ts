@@ -1,10 +1,11 @@
 import type { Device, Profile, Program } from '../../device/device.ts'
+import { recordedProgram } from '../../device/recorded.ts'
 import { serial } from '../../device/serial.ts'
 import { ShapeError, WeightsError } from '../../errors.ts'
 import { Graph } from '../../graph/graph.ts'
 import { segmentTables } from '../../graph/segments.ts'
-import type { Target } from '../../graph/target.ts'
 import type { Tensor } from '../../graph/tensor.ts'
+import { variantProbes } from '../../kernels/lib/probes.ts'
 import { linear } from '../../kernels/linear.ts'
 import type { TextConfig } from './config.ts'
 import { makePools, type Pools } from './pools.ts'
@@ -35,20 +36,16 @@ export interface Session {
 export function textSession(device: Device, c: TextConfig, w: TextWeights, head: Tensor): Session {
   const pools = makePools(device, c)
   const queue = serial() // a long row is a series of runs: nobody else's run may come between
-  let recorded: { target: Target; program: Promise<Program> } | undefined
-
-  /** Recorded once, and again when the device switched a variant off. */
-  const program = (): Promise<Program> => {
-    if (recorded?.target === device.target) return recorded.program
-    const graph = new Graph(device.target)
-    const hidden = textModel(graph, c, w, pools.layers, textInputs(graph, c, w.embedding.format))
-    graph.output('logits', linear(hidden, head))
-    recorded = { target: device.target, program: device.compile(graph) }
-    recorded.program.catch(() => {
-      recorded = undefined
-    })
-    return recorded.program
-  }
+  const recorded = recordedProgram(
+    device,
+    (target) => {
+      const graph = new Graph(target)
+      const hidden = textModel(graph, c, w, pools.layers, textInputs(graph, c, w.embedding.format))
+      graph.output('logits', linear(hidden, head))
+      return graph
+    },
+    { probes: variantProbes },
+  )
 
   async function run(
     { pieces }: Run,
@@ -88,7 +85,7 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
       chunks,
       read: Uint32Array.from(read),
     }
-    const { logits } = await (await program()).run(inputs, counts, options)
+    const { logits } = await recorded.run(inputs, counts, options)
     const width = logits!.length / read.length
     reads.forEach(({ row, slot }, i) => {
       const values = logits!.subarray(i * width, (i + 1) * width)
@@ -104,11 +101,11 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
   return {
     config: c,
     pools,
-    program,
+    program: recorded.program,
     async logits(rows, options = {}) {
       rows.forEach((row, i) => checkRow(row, i, c))
       return queue(async () => {
-        const { maxTokens } = await program()
+        const { maxTokens } = await recorded.program()
         const { slots = FREE_SLOT, kvRows: kvFree = 0 } = options.kept ?? {}
         const { runs, kvRows } = schedule(rows, maxTokens, kvFree)
         pools.reserve(Math.max(slots, FREE_SLOT), kvRows)

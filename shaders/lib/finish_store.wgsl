@@ -1,2 +1,2 @@
-// finish(): y = sum, in y's format. needs y: array<Y>; const OUT
-fn finish(row: u32, column: u32, sum: f32) { y[row * OUT + column] = Y(sum); }
+// finish(): y = sum, in y's format. needs y: array<Y>; const Y_WIDTH
+fn finish(row: u32, column: u32, sums: vec2f) { y[row * Y_WIDTH + column] = Y(sums.x); }

@@ -1,5 +1,6 @@
-// weight8(row, k): eight weights of a row of w from column k on. needs w: array<W>; const IN, a multiple of 8
+// weight8(row, k): eight weights of a row of w from column k on. needs w: array<Words>; const IN, a multiple of 8
 // bf16 is the upper half of an f32: even elements move up, odd ones lose what lies below them.
+alias Words = W;
 struct Weight8 { lo: vec4f, hi: vec4f }
 
 fn weight8(row: u32, k: u32) -> Weight8 {

@@ -1,5 +1,5 @@
 import { DeviceError, ShapeError } from '../errors.ts'
-import type { Graph, Step } from '../graph/graph.ts'
+import { type Graph, isIdle, type Step } from '../graph/graph.ts'
 import type { View } from '../graph/kernel.ts'
 import { defaultLimits, type Precision, type Target } from '../graph/target.ts'
 import { type Counts, elements, type Format, rowSize, type Tensor, tensor } from '../graph/tensor.ts'
@@ -138,14 +138,15 @@ function cpuProgram(
     for (const step of graph.steps) {
       check()
       signal?.throwIfAborted()
-      const views = Object.fromEntries(Object.entries(step.bindings).map(([name, t]) => [name, view(t)]))
-      const start = performance.now()
-      step.kernel.cpu(views, step.constants, counts)
-      const now = performance.now()
-      after(step, views, now - start)
+      if (!isIdle(step, counts)) {
+        const views = Object.fromEntries(Object.entries(step.bindings).map(([name, t]) => [name, view(t)]))
+        const start = performance.now()
+        step.kernel.cpu(views, step.constants, counts)
+        after(step, views, performance.now() - start)
+      }
       for (const t of Object.values(step.bindings))
         if (lastUse.get(t.id) === step && !outputs.has(t.id)) values.delete(t.id)
-      if (now - rested > 16) {
+      if (performance.now() - rested > 16) {
         await new Promise((resolve) => setTimeout(resolve)) // lets pages paint and aborts arrive
         rested = performance.now()
       }
@@ -155,7 +156,7 @@ function cpuProgram(
 
   return {
     maxTokens: MAX_TOKENS,
-    dispatches: graph.steps.length,
+    dispatches: (counts) => graph.steps.filter((step) => !isIdle(step, counts)).length,
     run: (inputs, counts, options: RunOptions = {}) =>
       queue(async () => {
         const dispatches: Profile['dispatches'][number][] = []

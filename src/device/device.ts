@@ -51,7 +51,8 @@ export interface Device extends AsyncDisposable {
 export interface Program {
   /** Most tokens that one run takes, by the binding limit. */
   readonly maxTokens: number
-  readonly dispatches: number
+  /** Dispatches of a run of this size. */
+  dispatches(counts: Counts): number
   run(inputs: Inputs, counts: Counts, options?: RunOptions): Promise<Outputs>
   /** Runs step by step and reads back every value that a step makes. Slow: for debugging. */
   trace(inputs: Inputs, counts: Counts): Promise<Traced[]>

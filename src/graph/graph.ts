@@ -10,6 +10,9 @@ export interface Step {
   readonly workgroups: (counts: Counts) => Workgroups
 }
 
+/** An op may record several steps for one value, each for other sizes: those that are not for this run do nothing. */
+export const isIdle = (step: Step, counts: Counts): boolean => step.workgroups(counts).some((n) => n === 0)
+
 /** Records steps in the order the model calls its ops. Nothing runs here. */
 export class Graph {
   readonly target: Target

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
-import { type Format, type Shape, tensor } from '../../src/graph/tensor.ts'
-import { linear } from '../../src/kernels/linear.ts'
+import type { LinearRule } from '../../src/graph/target.ts'
+import { type Format, type Shape, type Tensor, tensor } from '../../src/graph/tensor.ts'
+import { choose, linearTable } from '../../src/kernels/lib/linear_tiles.ts'
+import { linear, linearParts } from '../../src/kernels/linear.ts'
 import { swiglu } from '../../src/kernels/swiglu.ts'
 import { type Case, counts, expectClose, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 
@@ -79,6 +81,98 @@ describe('is the same on every device', () => {
     }))
 })
 
+describe('SwiGLU', () => {
+  test('is swiglu of the product', async () => {
+    const { y, want } = await runOn(cpuDevice('test'), {
+      operands: { x: { shape: ['T', 24] }, w: weights([14, 24]) },
+      counts: { T: 3 },
+      op: ({ x, w }) => ({ y: linear(x!, w!, { finish: 'swiglu' }), want: swiglu(linear(x!, w!)) }),
+    })
+    expectClose(y!, want!, 1e-6)
+  })
+
+  test.each([
+    [1, 16, 2, 'f32'],
+    [9, 80, 54, 'bf16'],
+  ] as const)('%i tokens, %i -> %i, %s weights', (T, IN, OUT, format) =>
+    sameOnEveryDevice({
+      operands: { x: { shape: ['T', IN] }, w: weights([OUT, IN], format) },
+      counts: { T },
+      op: ({ x, w }) => ({ y: linear(x!, w!, { finish: 'swiglu' }) }),
+      kernels: ['linear'],
+    }),
+  )
+})
+
+describe('parts', () => {
+  test.each([
+    [2, 2],
+    [4, 3], // five times eight columns make two, two and one
+    ['auto', 1],
+  ] as const)('split %s: %i that add up', async (split, SK) => {
+    const parts = (x: Tensor, w: Tensor) => linearParts(x, w, { split })
+    const c: Case = {
+      operands: { x: { shape: ['T', 40] }, w: weights([21, 40], 'f16') },
+      counts: { T: 6 },
+      op: ({ x, w }) => ({ parts: parts(x!, w!).parts, y: linear(x!, w!) }),
+    }
+    await sameOnEveryDevice(c)
+    const { parts: got, y } = await runOn(await gpu(), c)
+    expect(got!.length).toBe(6 * SK * 21)
+    const sum = y!.map((_, at) => {
+      const [row, column] = [Math.floor(at / 21), at % 21]
+      return Array.from({ length: SK }, (_, z) => got![(row * SK + z) * 21 + column]!).reduce((a, b) => a + b)
+    })
+    expectClose(sum, y!, 1e-5)
+  })
+})
+
+describe('the plan', () => {
+  const w = tensor({ label: 'w', shape: [2048, 1024], format: 'f16', place: 'kept' })
+  const plan = (tile: Record<string, number>): LinearRule => ({
+    ...{ on: 'f32', N: 2048, K: 1024, variant: 'linear', order: { SK: 3, BK: 8 } },
+    heights: [{ upTo: 8, tile: { ...tile, GROUP_Y: 1 } }, { tile: { ...tile, GROUP_Y: 8 } }],
+  })
+  const tile = { RM: 1, RN: 2, GROUP_X: 32 }
+  const hardware = { ...cpuDevice('test').target, software: false }
+
+  test('nearest in N and K is chosen, the first of several', () => {
+    const table = [
+      { N: 2048, K: 6144 },
+      { N: 2048, K: 2048, first: true },
+      { N: 2048, K: 2048 },
+      { N: 12288, K: 2048 },
+    ]
+    expect(choose(table, 2048, 3000)).toBe(table[1])
+    expect(choose(table, 2048, 4000)).toBe(table[0])
+    expect(choose(table, 100000, 64)).toBe(table[3])
+    expect(choose([], 1, 1)).toBe(undefined)
+  })
+
+  test('of the target goes before the table, and a run takes the tile of its height', () => {
+    const graph = new Graph({ ...hardware, tuning: [plan(tile)] })
+    const { parts, SK } = linearParts(graph.input('x', ['R', 1024]), w)
+    expect(SK).toBe(3)
+    expect(parts.shape).toEqual(['R', 3 * 2048])
+    expect(graph.steps.map((step) => step.bindings.y)).toEqual([parts, parts])
+    const grids = (R: number) => graph.steps.map((step) => step.workgroups(counts({ T: 99, R })))
+    const none = [0, 0, 0]
+    expect(grids(1)).toEqual([[32, 1, 3], none])
+    expect(grids(8)).toEqual([[32, 8, 3], none])
+    expect(grids(9)).toEqual([none, [32, 2, 3]])
+  })
+
+  test('of the table fits its own heights, and has one order of sums for all', () => {
+    for (const { heights } of linearTable) {
+      const upTo = heights.map((height) => height.upTo ?? Number.POSITIVE_INFINITY)
+      expect(upTo).toEqual([...upTo].sort((a, b) => a - b))
+      expect(upTo.at(-1)).toBe(Number.POSITIVE_INFINITY)
+      for (const height of heights) expect(Object.keys(height.tile)).not.toContain('BK')
+    }
+    expect(linearTable.length).toBeGreaterThan(5)
+  })
+})
+
 test('a row does not depend on how many others run with it', async () => {
   const device = await gpu()
   const x = noise(1000 * 64)
@@ -118,4 +212,10 @@ test('says what does not fit', () => {
   expect(() => linear(graph.input('cube', ['T', 2, 16]), w)).toThrow('shape [T,2,16], expected [T,16]')
   expect(() => linear(x, w, { add: graph.input('r', ['T', 5]) })).toThrow('add (r) has shape [T,5], expected [T,4]')
   expect(() => linear(x, w, { add: graph.input('r4', ['T', 4]), format: 'f16' })).toThrow('expected f32 with add')
+  const add = graph.input('r44', ['T', 4])
+  expect(() => linear(x, w, { add, finish: 'swiglu' })).toThrow('add together with swiglu')
+  expect(() => linear(x, kept([5, 16]), { finish: 'swiglu' })).toThrow(
+    'has 5 rows, expected as many of the gate as of up',
+  )
+  expect(() => linearParts(x, w, { split: 0 })).toThrow('a sum in 0 parts, expected a positive integer')
 })

@@ -1,6 +1,6 @@
 import { DeviceError, ShapeError } from '../../errors.ts'
-import type { Graph, Step } from '../../graph/graph.ts'
-import type { Cost, View } from '../../graph/kernel.ts'
+import { type Graph, isIdle, type Step } from '../../graph/graph.ts'
+import type { Cost, View, Workgroups } from '../../graph/kernel.ts'
 import { maxTokens, plan } from '../../graph/plan.ts'
 import { bytes, type Counts, leading, rowSize, type Tensor } from '../../graph/tensor.ts'
 import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from '../device.ts'
@@ -12,6 +12,15 @@ interface Dispatch {
   readonly step: Step
   readonly pipeline: GPUComputePipeline
   readonly layout: GPUBindGroupLayout
+}
+
+/** A dispatch of one run. */
+interface Job {
+  readonly step: Step
+  readonly pipeline: GPUComputePipeline
+  readonly group: GPUBindGroup
+  readonly size: Workgroups
+  readonly cost: Cost
 }
 
 /** A compiled graph. Each run encodes its dispatches afresh, since a command buffer can be submitted once. */
@@ -71,29 +80,34 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     }
   }
 
-  function encode(pass: GPUComputePassEncoder, i: number, counts: Counts): void {
-    const { step, pipeline } = dispatches[i]!
-    const size = step.workgroups(counts)
-    if (size.some((n) => n > mostWorkgroups))
-      throw new DeviceError(
-        'limit',
-        `${step.kernel.name}: [${size}] workgroups, at most ${mostWorkgroups} in each dimension`,
-      )
-    if (size.some((n) => n === 0)) return
+  /** What this run dispatches; call when its bind groups are there. */
+  const jobsOf = (counts: Counts): Job[] =>
+    dispatches.flatMap(({ step, pipeline }, i) => {
+      const size = step.workgroups(counts)
+      if (size.some((n) => n === 0)) return [] // not for runs of this size
+      if (size.some((n) => n > mostWorkgroups))
+        throw new DeviceError(
+          'limit',
+          `${step.kernel.name}: [${size}] workgroups, at most ${mostWorkgroups} in each dimension`,
+        )
+      return [{ step, pipeline, group: groups[i]!, size, cost: step.kernel.cost(step.constants, counts) }]
+    })
+
+  function encode(pass: GPUComputePassEncoder, { pipeline, group, size }: Job): void {
     pass.setPipeline(pipeline)
-    pass.setBindGroup(0, groups[i]!)
+    pass.setBindGroup(0, group)
     pass.dispatchWorkgroups(...size)
   }
 
   /** Encodes and submits in few pieces: none takes long on the GPU, and aborts are heard in between. */
   async function submit(
+    jobs: readonly Job[],
     counts: Counts,
-    costs: readonly Cost[],
     staging: readonly GPUBuffer[],
     watch: Stopwatch | undefined,
     signal: AbortSignal | undefined,
   ): Promise<{ submits: number; encodeMs: number }> {
-    const pieces = parts.pace.pieces(costs)
+    const pieces = parts.pace.pieces(jobs.map(({ cost }) => cost))
     const offset = ring.write(counts)
     let encodeMs = 0
     for (const [n, { from, to }] of pieces.entries()) {
@@ -107,13 +121,13 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
           pass = encoder.beginComputePass(watch ? { timestampWrites: watch.pass(i) } : {})
           pass.setBindGroup(1, ring.group, [offset])
         }
-        encode(pass, i, counts)
+        encode(pass, jobs[i]!)
         if (!watch) continue
         pass.end()
         pass = undefined
       }
       pass?.end()
-      if (to === dispatches.length) {
+      if (to === jobs.length) {
         outputs.forEach(([, t], i) => {
           encoder.copyBufferToBuffer(bufferOf(t), 0, staging[i]!, 0, bytes(t, counts))
         })
@@ -128,21 +142,21 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   /** A run up to its last submit: the device's next run may begin while this one is read back. */
   async function send(inputs: Inputs, counts: Counts, { signal, onProfile }: RunOptions) {
     const mark = faults.mark()
-    const costs = dispatches.map(({ step }) => step.kernel.cost(step.constants, counts))
     const staging: GPUBuffer[] = []
     let watch: Stopwatch | undefined
     try {
       await prepare(counts)
       for (const [, t] of outputs) staging.push(await readback.take(bytes(t, counts)))
-      if (onProfile) watch = await stopwatch(parts, dispatches.length)
+      const jobs = jobsOf(counts)
+      if (onProfile) watch = await stopwatch(parts, jobs.length)
       signal?.throwIfAborted()
       const work = () => {
         write(inputs, counts)
-        return submit(counts, costs, staging, watch, signal)
+        return submit(jobs, counts, staging, watch, signal)
       }
       const sent = await (proven ? work() : faults.scoped('run', work))
       proven = true
-      return { ...sent, mark, costs, staging, watch }
+      return { ...sent, mark, jobs, staging, watch }
     } catch (error) {
       staging.forEach(readback.give)
       watch?.dispose()
@@ -153,22 +167,21 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   async function run(inputs: Inputs, counts: Counts, options: RunOptions = {}): Promise<Outputs> {
     const { signal, onProfile } = options
     const start = performance.now()
-    const { mark, costs, staging, watch, ...sent } = await queue(() => send(inputs, counts, options), signal)
+    const { mark, jobs, staging, watch, ...sent } = await queue(() => send(inputs, counts, options), signal)
     try {
       const reads = staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
       const data = await faults.during(Promise.all(reads), signal, mark)
       const totalMs = performance.now() - start
       parts.pace.learn(totalMs)
       const ms = await watch?.read()
-      if (ms)
-        onProfile?.({ ...sent, totalMs, dispatches: dispatches.map(({ step }, i) => named(step, ms[i]!, costs[i]!)) })
+      if (ms) onProfile?.({ ...sent, totalMs, dispatches: jobs.map((job, i) => named(job, ms[i]!)) })
       return Object.fromEntries(outputs.map(([name], i) => [name, new Float32Array(data[i]!)]))
     } finally {
       watch?.dispose()
     }
   }
 
-  const named = (step: Step, ms: number, cost: Cost): Profile['dispatches'][number] => {
+  const named = ({ step, cost }: Job, ms: number): Profile['dispatches'][number] => {
     const { kernel, bindings } = step
     return { kernel: kernel.name, name: graph.nameOf(bindings[kernel.writes[0]!]!), ms, ...cost }
   }
@@ -178,13 +191,14 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       await prepare(counts)
       write(inputs, counts)
       const traced: Traced[] = []
-      for (const [i, { step }] of dispatches.entries()) {
+      for (const job of jobsOf(counts)) {
         const encoder = gpu.createCommandEncoder()
         const pass = encoder.beginComputePass()
         pass.setBindGroup(1, ring.group, [ring.write(counts)])
-        encode(pass, i, counts)
+        encode(pass, job)
         pass.end()
         gpu.queue.submit([encoder.finish()])
+        const { step } = job
         for (const name of step.kernel.writes) traced.push(await traceOf(step, step.bindings[name]!, counts))
       }
       return traced
@@ -201,7 +215,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
 
   return {
     maxTokens: most,
-    dispatches: dispatches.length,
+    dispatches: (counts) => graph.steps.filter((step) => !isIdle(step, counts)).length,
     run,
     trace,
     dispose() {

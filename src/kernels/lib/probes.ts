@@ -1,4 +1,5 @@
 import type { Probe } from '../../device/prove.ts'
+import { linearProbes } from './linear_probes.ts'
 
 /** One for every kernel that is optional. */
-export const variantProbes: readonly Probe[] = []
+export const variantProbes: readonly Probe[] = [...linearProbes]

@@ -1,0 +1,36 @@
+import type { Probe } from '../../device/prove.ts'
+import { Graph } from '../../graph/graph.ts'
+import { linear, linearParts } from '../linear.ts'
+
+/**
+ * Few rows, hundreds and thousands, so that every tile of a plan runs, with rows and columns left over; then SwiGLU in
+ * f16 and a sum in parts.
+ */
+const record: Probe['record'] = (graph) => {
+  const format = graph.target.operand
+  const w = graph.input('w', [200, 128], format)
+  const down = graph.input('down', [40, 160], format)
+  for (const rows of [17, 75, 600])
+    graph.output(`rows ${rows}`, linear(graph.input(`x ${rows}`, [rows, 128], format), w))
+  const x = graph.input('x', ['T', 128], format)
+  graph.output('parts', linearParts(x, w, { split: 2 }).parts)
+  const gated = linear(x, graph.input('gate up', [320, 128], format), { finish: 'swiglu', format })
+  graph.output('swiglu', linear(gated, down, { add: graph.input('residual', ['T', 40]) }))
+  return {}
+}
+
+/**
+ * Probes of the optional variants of `linear`, as the target picks them. Operands are multiples of 1/64, of which f32
+ * sums are exact; f16 loses 2^-11 of y in SwiGLU, and of each run of products where there are no matrix units.
+ */
+export const linearProbes: readonly Probe[] = (['linear_matrix', 'linear_tiled'] as const).map((variant) => ({
+  variant,
+  counts: { T: 75, S: 1, C: 1, R: 1 },
+  tolerance: 2e-2,
+  fits(target) {
+    const graph = new Graph(target)
+    record(graph)
+    return graph.steps.some((step) => step.kernel.name === variant)
+  },
+  record,
+}))

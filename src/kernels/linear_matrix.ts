@@ -1,0 +1,57 @@
+import columns from '../../shaders/lib/columns.wgsl' with { type: 'text' }
+import direct from '../../shaders/lib/fragment_direct.wgsl' with { type: 'text' }
+import finished from '../../shaders/lib/fragment_finish.wgsl' with { type: 'text' }
+import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
+import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
+import source from '../../shaders/linear_matrix.wgsl' with { type: 'text' }
+import type { Constants } from '../graph/kernel.ts'
+import type { LinearVariant, Product } from './lib/linear_tiles.ts'
+
+const features = ['chromium-experimental-subgroup-matrix', 'shader-f16', 'subgroups'] as const
+
+/** Columns of x and of w that are staged together: a tile row is a multiple of 16 bytes. */
+const STAGED = 32
+
+/**
+ * The product on matrix units. A tile is { BM, BN, BK, WM, WN }: BM x BN sums of WM x WN subgroups, BK terms at once.
+ * Stores are masked at the last row and column, so that y needs no padding and nothing behind it is touched.
+ */
+export const linearMatrix: LinearVariant = {
+  misfit({ target, x, w, IN, HALVES }, tile) {
+    const { matrix, subgroupSize, limits } = target
+    const missing = features.find((feature) => !target.features.has(feature))
+    if (missing) return `the device has no ${missing}`
+    if (!matrix || !subgroupSize) return 'the device has no f16 matrix units of one size'
+    if (x.format !== 'f16' || w.format !== 'f16') return `x is ${x.format} and w ${w.format}, expected f16`
+    const { BM, BN, BK, WM, WN } = tile as Tile
+    const threads = WM * WN * subgroupSize
+    const bytes = (BM + BN) * (BK + 8) * 2 + WM * WN * HALVES * matrix.M * matrix.N * 4
+    if (IN % STAGED !== 0 || IN % BK !== 0) return `${IN} columns of x, expected a multiple of ${STAGED} and of ${BK}`
+    if (BM % (WM * matrix.M) !== 0 || BN % (WN * matrix.N * HALVES) !== 0 || BK % Math.max(8, matrix.K) !== 0)
+      return `fragments of ${matrix.M} x ${matrix.N} x ${matrix.K} do not divide the tile`
+    if (((BM * BK) / 8) % threads !== 0 || ((BN * BK) / 8) % threads !== 0)
+      return `${threads} invocations do not share the staging evenly`
+    if (threads > limits.invocations) return `${threads} invocations, at most ${limits.invocations}`
+    if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
+    return undefined
+  },
+  kernel: (p, plain, finish) => ({
+    ...plain,
+    name: 'linear_matrix',
+    optional: true,
+    packed: ['x', 'w'],
+    requires: features as unknown as readonly GPUFeatureName[],
+    shader: [step, rows, columns, ...finish, storesDirectly(p) ? direct : finished, source],
+  }),
+  constants({ target }, tile) {
+    const { M, N, K } = target.matrix!
+    const { BM, BN, WN } = tile as Tile
+    return { BM, BN, BLOCK: BN / WN, FM: M, FN: N, FK: K, SUBGROUP: target.subgroupSize! }
+  },
+}
+
+type Tile = Constants & Record<'BM' | 'BN' | 'BK' | 'WM' | 'WN', number>
+
+/** Fragments are f32, and rows of y that a subgroup stores have to begin at multiples of 16 bytes. */
+const storesDirectly = ({ add, format, HALVES, OUT }: Product): boolean =>
+  !add && format === 'f32' && HALVES === 1 && OUT % 4 === 0

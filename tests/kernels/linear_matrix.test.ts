@@ -1,0 +1,197 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { create, globals } from 'webgpu'
+import { cpuTarget } from '../../src/device/cpu.ts'
+import { pipelines } from '../../src/device/webgpu/pipelines.ts'
+import { Graph } from '../../src/graph/graph.ts'
+import type { Kernel } from '../../src/graph/kernel.ts'
+import { defaultLimits, type LinearPlan, type Target } from '../../src/graph/target.ts'
+import { type Shape, type Tensor, tensor } from '../../src/graph/tensor.ts'
+import { type LinearOptions, linear, linearMisfit, linearParts, recordLinear } from '../../src/kernels/linear.ts'
+import { linearCandidates, linearTable } from '../../src/kernels/lib/linear_tiles.ts'
+import { type Case, gpu, noise, sameOnEveryDevice } from '../check.ts'
+
+const features = ['chromium-experimental-subgroup-matrix', 'shader-f16', 'subgroups']
+const withUnits = (target: Target, M: number, N = M, K = M, subgroupSize = 32): Target => ({
+  ...target,
+  matrix: { M, N, K },
+  subgroupSize,
+  features: new Set([...target.features, ...features]),
+})
+const kept = (label: string, shape: Shape): Tensor => tensor({ label, shape, format: 'f16', place: 'kept' })
+
+describe('compiles under Tint', () => {
+  const dawn = create(['backend=null', 'enable-dawn-features=allow_unsafe_apis']) // held: Dawn dies with it
+  Object.assign(globalThis, globals)
+  let device: GPUDevice | undefined
+  afterAll(() => device?.destroy())
+
+  test.each([16, 8])('every candidate, in fragments of %i', async (size) => {
+    const adapter = await dawn.requestAdapter()
+    device ??= await adapter!.requestDevice({ requiredFeatures: [...adapter!.features] as GPUFeatureName[] })
+    const limits = { ...defaultLimits, workgroupBytes: 48 * 1024, invocations: 1024 }
+    const graph = new Graph(withUnits({ ...cpuTarget, kind: 'webgpu', limits }, size))
+    const x = graph.input('x', ['T', 1024], 'f16')
+    const w = kept('w', [2048, 1024])
+    const residual = graph.input('residual', ['T', 2048])
+    const finishes: LinearOptions[] = [{}, { format: 'f16' }, { add: residual }, { finish: 'swiglu', format: 'f16' }]
+    const plans = [...linearCandidates, ...linearTable].filter((plan) => plan.variant === 'linear_matrix')
+    const fitting = finishes.flatMap((options) =>
+      plans
+        .filter((plan) => plan.order.SK === 1 || !(options.format || options.add))
+        .filter((plan) => linearMisfit(x, w, plan, options) === undefined)
+        .map((plan) => recordLinear(x, w, plan, options)),
+    )
+    expect(fitting.length).toBeGreaterThan(100)
+    expect(new Set(graph.steps.map((step) => step.kernel.name))).toEqual(new Set(['linear_matrix']))
+
+    const shaders = pipelines(device)
+    const made = await Promise.allSettled(graph.steps.map((step) => shaders.of(step)))
+    const failures = made.flatMap((m) =>
+      m.status === 'rejected' ? [(m.reason as Error).message.split('\n', 1)[0]] : [],
+    )
+    // This backend has 16 KiB of workgroup memory, which it counts after all else has been checked.
+    const others = failures.filter((f) => !/workgroup storage \(\d+ bytes\) is larger than the maximum/.test(f!))
+    expect(others).toEqual([])
+    expect(made.length - failures.length).toBeGreaterThan(20)
+  })
+})
+
+test('is picked where the device has matrix units, and right there', async () => {
+  const { target } = await gpu()
+  const picked = target.software ? 'linear' : target.matrix && target.subgroupSize ? 'linear_matrix' : 'linear_tiled'
+  await sameOnEveryDevice({
+    operands: {
+      x: { shape: ['T', 256], format: 'f16' },
+      w: { shape: [200, 256], format: 'f16', kept: true },
+    },
+    counts: { T: 70 },
+    op: ({ x, w }) => ({ y: linear(x!, w!), parts: linearParts(x!, w!, { split: 2 }).parts }),
+    tolerance: picked === 'linear_tiled' ? 1e-2 : 1e-5, // runs of f16 products there, f32 sums elsewhere
+    kernels: Array.from({ length: picked === 'linear' ? 2 : 6 }, () => picked), // a step for each height
+  })
+})
+
+test('is picked for f16 operands of a multiple of 32 columns, unless it failed or the units are not known', () => {
+  const limits = { ...defaultLimits, workgroupBytes: 48 * 1024, invocations: 1024 }
+  const nvidia = withUnits({ ...cpuTarget, kind: 'webgpu', software: false, limits }, 16)
+  const picked = (target: Target, IN = 1024, options: LinearOptions = {}): string[] => {
+    const graph = new Graph(target)
+    linear(graph.input('x', ['T', IN], 'f16'), kept('w', [7168, IN]), options)
+    return [...new Set(graph.steps.map((step) => step.kernel.name))]
+  }
+  expect(picked(nvidia)).toEqual(['linear_matrix'])
+  expect(picked(nvidia, 1024, { finish: 'swiglu', format: 'f16' })).toEqual(['linear_matrix'])
+  expect(picked(nvidia, 96)).toEqual(['linear_matrix'])
+  expect(picked(nvidia, 48)).toEqual(['linear_tiled'])
+  expect(picked({ ...nvidia, disabled: new Map([['linear_matrix', 'wrong there']]) })).toEqual(['linear_tiled'])
+  expect(picked({ ...nvidia, features: new Set(['shader-f16', 'subgroups']) })).toEqual(['linear_tiled'])
+  expect(picked({ ...nvidia, limits: { ...limits, invocations: 64 } })).toEqual(['linear'])
+  expect(picked({ ...nvidia, software: true })).toEqual(['linear'])
+})
+
+/**
+ * Lavapipe has no matrix units, so the very shader runs there with fragments as arrays, of which every invocation
+ * of a subgroup holds all.
+ */
+const emulation = /* wgsl */ `
+struct Left { v: array<f32, FM * FK> }
+struct Right { v: array<f32, FN * FK> }
+struct Sums { v: array<f32, FM * FN> }
+
+fn half_at(at: u32, stride: u32, row: u32, column: u32) -> f32 {
+  let word = tile[at + row * stride + column / 8][column % 8 / 2];
+  return unpack2x16float(word)[column % 2];
+}
+fn load_left(at: u32, stride: u32) -> Left {
+  var m: Left;
+  for (var i = 0u; i < FM * FK; i++) { m.v[i] = half_at(at, stride, i / FK, i % FK); }
+  return m;
+}
+fn load_right(at: u32, stride: u32) -> Right { // by columns
+  var m: Right;
+  for (var i = 0u; i < FN * FK; i++) { m.v[i] = half_at(at, stride, i / FK, i % FK); }
+  return m;
+}
+fn multiply(a: Left, b: Right, c: Sums) -> Sums {
+  var s = c;
+  for (var i = 0u; i < FM * FN * FK; i++) {
+    let at = i / FK;
+    s.v[at] += a.v[at / FN * FK + i % FK] * b.v[at % FN * FK + i % FK];
+  }
+  return s;
+}
+fn store_spill(at: u32, s: Sums, stride: u32) {
+  for (var i = 0u; i < FM * FN; i++) { spill[at + i / FN * stride + i % FN] = s.v[i]; }
+}
+`
+const storeY = /* wgsl */ `
+fn store_y(at: u32, s: Sums, stride: u32) {
+  for (var i = 0u; i < FM * FN; i++) { y[at + i / FN * stride + i % FN] = s.v[i]; }
+}
+`
+const replaced: [string | RegExp, string][] = [
+  [/alias (Left|Right|Sums) = .*/g, ''],
+  [/@diagnostic\(.*\)/g, ''],
+  [/.*@builtin\(subgroup_\w+\).*/g, ''],
+  [
+    'let rows = row_count();',
+    'let rows = row_count(); let subgroup = thread / SUBGROUP; let lane = thread % SUBGROUP;',
+  ],
+  ['subgroupMatrixLoad<Left, row_major>(&tile, ', 'load_left('],
+  ['subgroupMatrixLoad<Right, col_major>(&tile, ', 'load_right('],
+  ['subgroupMatrixMultiplyAccumulate(', 'multiply('],
+  ['subgroupMatrixStore<row_major>(&spill, ', 'store_spill('],
+  ['subgroupMatrixStore<row_major>(&y, ', 'store_y('],
+]
+function emulated(kernel: Kernel): Kernel {
+  const shader = kernel.shader.map((piece) => replaced.reduce((text, [a, b]) => text.replaceAll(a, b), piece))
+  const direct = shader.some((piece) => piece.includes('store_y('))
+  return { ...kernel, requires: [], shader: [...shader, emulation, ...(direct ? [storeY] : [])] }
+}
+
+describe('the shader, on emulated matrix units, is the same', () => {
+  const planOf = (SK: number): LinearPlan => ({
+    variant: 'linear_matrix',
+    order: { SK, BK: 32 },
+    heights: [{ tile: { BM: 32, BN: 64, WM: 2, WN: 2 } }],
+  })
+  /** Records the product for units of 8 x 16 x 16 and subgroups of 8, then puts the emulation into its step. */
+  function record(graph: Graph, x: Tensor, w: Tensor, SK: number, options: LinearOptions = {}): Tensor {
+    Object.assign(graph, { target: withUnits(graph.target, 8, 16, 16, 8) })
+    const y = recordLinear(x, w, planOf(SK), options)
+    const step = graph.steps.pop()!
+    graph.steps.push({ ...step, kernel: emulated(step.kernel) })
+    return y
+  }
+  const operands = (T: number, IN: number, OUT: number): Case['operands'] => ({
+    x: { shape: ['T', IN], format: 'f16', data: noise(T * IN, 3).map((v) => v / 4) },
+    w: { shape: [OUT, IN], format: 'f16', kept: true },
+  })
+
+  test('stored at once or masked, in two parts', () =>
+    sameOnEveryDevice({
+      operands: operands(37, 96, 92),
+      counts: { T: 37 },
+      op: ({ x, w }, graph) => ({ y: record(graph, x!, w!, 2) }),
+      kernels: ['linear_matrix'],
+    }))
+
+  test('with a residual, rows of no multiple of 16 bytes', () =>
+    sameOnEveryDevice({
+      operands: { ...operands(5, 64, 35), residual: { shape: ['T', 35] } },
+      counts: { T: 5 },
+      op: ({ x, w, residual }, graph) => ({ y: record(graph, x!, w!, 1, { add: residual! }) }),
+      kernels: ['linear_matrix'],
+    }))
+
+  test('SwiGLU, in f16', () =>
+    sameOnEveryDevice({
+      operands: { ...operands(33, 64, 80), down: { shape: [8, 40], kept: true } },
+      counts: { T: 33 },
+      op: ({ x, w, down }, graph) => ({
+        y: linear(record(graph, x!, w!, 1, { finish: 'swiglu', format: 'f16' }), down!),
+      }),
+      tolerance: 1e-3, // y, about 1, is rounded to f16 by up to 2^-11 of it, in sums of 40
+      kernels: ['linear_matrix', 'linear'],
+    }))
+})

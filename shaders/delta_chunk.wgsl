@@ -3,50 +3,40 @@
 //   A[i, j] = beta[i] (k[i] . k[j]) D[i, j] for j < i;        P[i, j] = (q[i] . k[j]) D[i, j]
 //   U = (I + A)^-1 (beta V);   W = (I + A)^-1 (beta exp(G) K);   decay = [exp(G) | exp(G[last] - G)]
 // A workgroup owns a chunk of one head. An invocation owns a patch of 4 x 4 of A and P, then a column of [U | W].
-// Each exponent is added up by itself: as a difference of prefix sums, small decays would drown in large ones.
-// Rows beyond a short last chunk count as zeros and are not written.
-// needs: lib/segment, lib/triangular; const WORKGROUP = 256, NK, NV, DK (a multiple of 8), DV, CHANNELS
+// q and k pass in slices of SLICE columns, transposed into vec4s of four rows; the next slice is loaded while one is in
+// use, and `lower` holds the slices until A is ready. Each exponent is added up by itself: as a difference of prefix
+// sums, small decays would drown in large ones. Rows beyond a short last chunk count as zeros and are not written.
+// PARTS = 3 gives P, U and W to a workgroup each: runs of few chunks take all of a large device, and no bit changes.
+// At widths of 128: 3.2 MFLOP, 96 KiB read and 80 KiB written per chunk and head.
+// needs: lib/segment, lib/triangular, lib/patch, lib/decay;
+//   const WORKGROUP = 256, NK, NV, DK (a multiple of SLICE), DV, CHANNELS, SLICE (8 or 16), PARTS (1 or 3)
 
-@group(0) @binding(0) var<storage, read> qk: array<f32>;
-@group(0) @binding(1) var<storage, read> c: array<f32>;              // v from column 2 NK DK on
-@group(0) @binding(2) var<storage, read> gates: array<f32>;          // [T, 2 NV]: g, beta
-@group(0) @binding(3) var<storage, read> segments: array<Segment>;
-@group(0) @binding(4) var<storage, read> chunks: array<vec2u>;       // segment, first token
-@group(0) @binding(5) var<storage, read_write> uw: array<f32>;       // [T, NV, DV + DK]
-@group(0) @binding(6) var<storage, read_write> p: array<vec4f>;      // [T, NV, 64]
-@group(0) @binding(7) var<storage, read_write> decay: array<f32>;    // [T, 2 NV]
+@group(0) @binding(0) var<storage, read> qkv: array<vec4f>;          // [T, CHANNELS]: q^, k^, v
+@group(0) @binding(1) var<storage, read> gates: array<f32>;          // [T, 2 NV]: g, beta
+@group(0) @binding(2) var<storage, read> segments: array<Segment>;
+@group(0) @binding(3) var<storage, read> chunks: array<vec2u>;       // segment, first token
+@group(0) @binding(4) var<storage, read_write> uw: array<f32>;       // [T, NV, DV + DK]
+@group(0) @binding(5) var<storage, read_write> p: array<vec4f>;      // [T, NV, 64]
+@group(0) @binding(6) var<storage, read_write> decay: array<f32>;    // [T, 2 NV]
 
 const CHUNK = 64u;
-const SLICE = 8u;   // columns of q and k that are staged at once
-const STRIDE = 17u; // 16 vec4 of four rows each, and one against bank conflicts
-const QK_WIDE = 2u * NK * DK;
+const QUADS = 16u;              // of rows in a chunk
+const HALF = SLICE * QUADS;     // vec4s of a slice of q; k lies behind
+const DEEP = SLICE / 4u;
 
-var<workgroup> q_slice: array<vec4f, SLICE * STRIDE>;
-var<workgroup> k_slice: array<vec4f, SLICE * STRIDE>;
-var<workgroup> g: array<f32, CHUNK>;
-var<workgroup> beta: array<f32, CHUNK>;
+var<workgroup> beta: array<vec4f, QUADS>;
 var<workgroup> beta_decay: array<f32, CHUNK>; // beta exp(G)
 
-fn stage(lane: u32, column: u32, first: u32, length: u32) -> vec4f {
-  var v: vec4f;
+// A 4 x 4 block of q, in the second half of the lanes of k, transposed: columns d + 4 (lane % DEEP) .., four rows.
+// Behind the last token lies the last one again, against a beta of zero.
+fn block(lane: u32, d: u32, head: u32, first: u32, length: u32) -> mat4x4f {
+  let quad = lane / DEEP % QUADS;
+  let column = ((select(0u, NK, lane >= HALF / 4u) + head) * DK + d) / 4u + lane % DEEP;
+  var rows = mat4x4f();
   for (var m = 0u; m < 4u; m++) {
-    let row = lane / SLICE % 16u * 4u + m;
-    if (row < length) { v[m] = qk[(first + row) * QK_WIDE + column]; }
+    rows[m] = qkv[(first + min(4u * quad + m, length - 1u)) * (CHANNELS / 4u) + column];
   }
-  return v;
-}
-
-// D[4 quad .. 4 quad + 3, j].
-fn decay_between(quad: u32, j: u32) -> vec4f {
-  var d: vec4f;
-  var sum = 0.0;
-  for (var m = j + 1u; m < 4u * quad; m++) { sum += g[m]; }
-  for (var m = 0u; m < 4u; m++) {
-    let i = 4u * quad + m;
-    if (i > j) { sum += g[i]; }
-    if (i >= j) { d[m] = exp(sum); }
-  }
-  return d;
+  return transpose(rows);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -56,52 +46,63 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let first = chunks[group.y].y;
   let segment = segments[chunks[group.y].x];
   let length = min(CHUNK, segment.start + segment.length - first);
-  if (lane < CHUNK) {
-    let gate = (first + min(lane, length - 1u)) * 2u * NV + n;
-    g[lane] = select(0.0, gates[gate], lane < length);
-    beta[lane] = select(0.0, gates[gate + NV], lane < length);
+  let makes_p = PARTS == 1 || group.z == 0u;
+  let makes_uw = PARTS == 1 || group.z > 0u;
+  if (lane < QUADS) {
+    var both: array<vec4f, 2>;
+    for (var m = 0u; m < 4u && 4u * lane + m < length; m++) {
+      let gate = (first + 4u * lane + m) * 2u * NV + n;
+      both[0][m] = gates[gate];
+      both[1][m] = gates[gate + NV];
+    }
+    g[lane] = both[0];
+    beta[lane] = both[1];
   }
 
-  let i = lane / 16u; // the patch: rows 4 i .. 4 i + 3
-  let j = lane % 16u; // columns 4 j .. 4 j + 3
-  var kk: mat4x4f;    // a column of the patch each, four rows
-  var qq: mat4x4f;    // likewise for q . k
+  let i = lane / QUADS; // the patch: rows 4 i .. 4 i + 3
+  let j = lane % QUADS; // columns 4 j .. 4 j + 3
+  let stages = lane < HALF / 2u;
+  let to = select(0u, u32(HALF), lane >= HALF / 4u) + place(lane % DEEP * 4u, lane / DEEP % QUADS, QUADS);
+  var kk: mat4x4f;      // a column of the patch each, four rows
+  var qq: mat4x4f;      // likewise for q . k
+  var next: mat4x4f;
+  if (stages) { next = block(lane, 0u, head, first, length); }
   for (var d = 0u; d < DK; d += SLICE) {
     workgroupBarrier();
-    let column = head * DK + d + lane % SLICE;
-    let to = lane % SLICE * STRIDE + lane / SLICE % 16u;
-    if (lane < 128u) { q_slice[to] = stage(lane, column, first, length); }
-    else { k_slice[to] = stage(lane, NK * DK + column, first, length); }
+    if (stages) { for (var m = 0u; m < 4u; m++) { lower[to + m * QUADS] = next[m]; } }
     workgroupBarrier();
-    for (var e = 0u; e < SLICE * STRIDE && j <= i; e += STRIDE) {
-      let kj = k_slice[e + j];
-      for (var m = 0u; m < 4u; m++) {
-        kk[m] += k_slice[e + i] * kj[m];
-        qq[m] += q_slice[e + i] * kj[m];
-      }
+    if (stages && d + SLICE < DK) { next = block(lane, d + SLICE, head, first, length); }
+    for (var e = 0u; e < SLICE && j <= i; e++) {
+      let kj = lower[HALF + place(e, j, QUADS)];
+      if (makes_uw) { kk += outer(kj, lower[HALF + place(e, i, QUADS)]); }
+      if (makes_p) { qq += outer(kj, lower[place(e, i, QUADS)]); }
     }
   }
+  workgroupBarrier();
 
-  let beta_i = vec4f(beta[4u * i], beta[4u * i + 1u], beta[4u * i + 2u], beta[4u * i + 3u]);
+  var between = decay_between(i, j);
   for (var m = 0u; m < 4u; m++) {
-    let d = decay_between(i, 4u * j + m);
-    qq[m] *= d;
-    kk[m] *= d * beta_i;
+    qq[m] *= between[m];
+    kk[m] *= between[m] * beta[i];
     if (i == j) { kk[m][m] = 0.0; }
     if (j / 4u <= i / 4u) { lower[lower_at(i, 4u * j + m)] = kk[m]; }
   }
-  let rows = transpose(qq);
+  var rows = transpose(qq);
   for (var m = 0u; m < 4u; m++) {
     let row = 4u * i + m;
-    if (row < length) { p[((first + row) * NV + n) * (CHUNK / 4u) + j] = rows[m]; }
+    if (row < length && makes_p) { p[((first + row) * NV + n) * QUADS + j] = rows[m]; }
   }
   if (lane < CHUNK) {
     var before = 0.0;
     var after = 0.0;
-    for (var m = 0u; m <= lane; m++) { before += g[m]; }
-    for (var m = lane + 1u; m < CHUNK; m++) { after += g[m]; }
-    beta_decay[lane] = beta[lane] * exp(before);
-    if (lane < length) {
+    for (var q = 0u; q < lane / 4u; q++) { before += total(g[q]); }
+    for (var q = lane / 4u + 1u; q < QUADS; q++) { after += total(g[q]); }
+    for (var m = 0u; m < 4u; m++) {
+      let own = g[lane / 4u][m];
+      if (m <= lane % 4u) { before += own; } else { after += own; }
+    }
+    beta_decay[lane] = beta[lane / 4u][lane % 4u] * exp(before);
+    if (lane < length && makes_p) {
       let at = (first + lane) * 2u * NV + n;
       decay[at] = exp(before);
       decay[at + NV] = exp(after);
@@ -109,12 +110,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   }
   workgroupBarrier();
 
-  for (var column = lane; column < DV + DK; column += WORKGROUP) {
-    var x: array<vec4f, 16>;
+  let begin = select(0u, DV, PARTS == 3 && group.z == 2u);
+  let stop = select(DV + DK, DV * group.z, PARTS == 3 && group.z < 2u);
+  for (var column = begin + lane; column < stop; column += WORKGROUP) {
+    let is_value = column < DV;
+    let at = select((NK + head) * DK + column - DV, 2u * NK * DK + n * DV + column, is_value);
+    var x = array<vec4f, 16>();
     for (var row = 0u; row < length; row++) {
-      let t = first + row;
-      if (column < DV) { x[row / 4u][row % 4u] = beta[row] * c[t * CHANNELS + QK_WIDE + n * DV + column]; }
-      else { x[row / 4u][row % 4u] = beta_decay[row] * qk[t * QK_WIDE + (NK + head) * DK + column - DV]; }
+      let scale = select(beta_decay[row], beta[row / 4u][row % 4u], is_value);
+      x[row / 4u][row % 4u] = scale * qkv[(first + row) * (CHANNELS / 4u) + at / 4u][at % 4u];
     }
     solve(&x, length);
     for (var row = 0u; row < length; row++) {

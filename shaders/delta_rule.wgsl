@@ -5,12 +5,11 @@
 // unroll them, which takes a hundred times longer to compile and runs slower.
 // needs: lib/segment; const WORKGROUP, NK, NV, DK, DV, CHANNELS
 
-@group(0) @binding(0) var<storage, read> qk: array<vec4f>;
-@group(0) @binding(1) var<storage, read> c: array<f32>;           // v from column 2 NK DK on
-@group(0) @binding(2) var<storage, read> gates: array<f32>;       // [T, 2 NV]: g, beta
-@group(0) @binding(3) var<storage, read> segments: array<Segment>;
-@group(0) @binding(4) var<storage, read_write> o: array<f32>;
-@group(0) @binding(5) var<storage, read_write> state: array<f32>; // [slot, NV, DK, DV]
+@group(0) @binding(0) var<storage, read> qkv: array<vec4f>;       // [T, CHANNELS]: q^, k^, v
+@group(0) @binding(1) var<storage, read> gates: array<f32>;       // [T, 2 NV]: g, beta
+@group(0) @binding(2) var<storage, read> segments: array<Segment>;
+@group(0) @binding(3) var<storage, read_write> o: array<f32>;
+@group(0) @binding(4) var<storage, read_write> state: array<f32>; // [slot, NV, DK, DV]
 
 const QUADS = DK / 4u;
 
@@ -31,24 +30,25 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   }
 
   for (var t = segment.start; t < segment.start + segment.length; t++) {
-    let k = ((t * 2u + 1u) * NK + head) * QUADS;
+    let k = t * (CHANNELS / 4u) + (NK + head) * QUADS;
     let decay = exp(gates[t * 2u * NV + n]);
     let beta = gates[(t * 2u + 1u) * NV + n];
     var sk = 0.0;
     var sq = 0.0;
     var kq = 0.0;
     for (var i = k; i < k + QUADS; i++) {
-      let ki = qk[i];
-      let qi = qk[i - NK * QUADS];
+      let ki = qkv[i];
+      let qi = qkv[i - NK * QUADS];
       let si = s[i - k] * decay;
       s[i - k] = si;
       sk += dot(ki, si);
       sq += dot(qi, si);
       kq += dot(ki, qi);
     }
-    let u = beta * (c[t * CHANNELS + 2u * NK * DK + n * DV + column] - sk);
+    let v = t * CHANNELS + 2u * NK * DK + n * DV + column;
+    let u = beta * (qkv[v / 4u][v % 4u] - sk);
     o[(t * NV + n) * DV + column] = sq + kq * u;
-    for (var i = k; i < k + QUADS; i++) { s[i - k] += qk[i] * u; }
+    for (var i = k; i < k + QUADS; i++) { s[i - k] += qkv[i] * u; }
   }
 
   if (segment.state_to != 0u) {

@@ -1,7 +1,7 @@
 // y[t, h, :] = x[t, h, :] / sqrt(mean(x[t, h, :]^2) + EPS) * w * silu(z[t, h, :])        per head h of width D
-// z is the columns from Z_COLUMN on of rows of Z_WIDTH; D is a multiple of 4. SLICES neighbours share a head: each adds
-// up all of it (the loads are broadcast, so no barrier is needed) and writes every SLICES-th vector.
-// needs: lib/step, lib/rows, lib/activation; alias X, Z, Y;
+// z is the columns from Z_COLUMN on of rows of Z_WIDTH; D is a multiple of 4. SLICES neighbours share a head and write
+// every SLICES-th vector; how they come by its sum is a piece.
+// needs: lib/step, lib/rows, lib/activation, lib/sum_alone or lib/sum_shared; alias X, Z, Y;
 //   const HEADS, D, EPS, Z_WIDTH, Z_COLUMN, ROWS, SLICES, WORKGROUP
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<X>>;
@@ -9,22 +9,25 @@
 @group(0) @binding(2) var<storage, read> w: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> y: array<vec4<Y>>;
 
+alias Sum = f32;
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
   let at = flat_group(group) * WORKGROUP + lane;
-  let head = at / SLICES; // of all tokens
+  let slice = at % SLICES;
+  let head = min(at / SLICES, row_count() * HEADS - 1u); // of all tokens; whoever has none still meets the others
   let t = head / HEADS;
-  if (t >= row_count()) { return; }
   let width = D / 4u;
   let start = head * width;
   let gate = t * Z_WIDTH + Z_COLUMN + head % HEADS * D;
   var squares = vec4f();
-  for (var i = 0u; i < width; i++) {
+  for (var i = first_of(slice); i < width; i += STRIDE) {
     let v = vec4f(x[start + i]);
     squares += v * v;
   }
-  let scale = inverseSqrt(dot(squares, vec4f(1.0)) / f32(D) + EPS);
-  for (var i = at % SLICES; i < width; i += SLICES) {
+  let scale = inverseSqrt(slices_sum(dot(squares, vec4f(1.0)), lane) / f32(D) + EPS);
+  if (head != at / SLICES) { return; }
+  for (var i = slice; i < width; i += SLICES) {
     let c = gate + 4u * i; // need not be a multiple of 4
     let v = vec4f(vec4<Z>(z[c], z[c + 1u], z[c + 2u], z[c + 3u]));
     y[start + i] = vec4<Y>(vec4f(x[start + i]) * scale * w[i] * silu4(v));

@@ -1,9 +1,9 @@
 // q[t, h] = rope(rms(x_q[t, h]) * (1 + norms[0]))                  x row: per head [query D | gate D], then k, then v
 // kv[row of t] = [rope(rms(x_k[t, h]) * (1 + norms[1])) | x_v]     per KV head
 // rms(x) = x / sqrt(mean(x^2) + EPS); rope turns pairs (i, i + ROTARY / 2) of the first ROTARY values.
-// A thread per (token, head of q, k or v, slice): SLICES threads of a head each take every SLICES-th vec4, and each
-// adds up the head's squares by itself, so that no barrier is needed.
-// needs: lib/step.wgsl, lib/segment.wgsl; alias X, NORMS, ROPE, KV, Q;
+// A thread per (token, head of q, k or v, slice): SLICES neighbours share a head and write every SLICES-th vec4; how
+// they come by its sum of squares is a piece.
+// needs: lib/step.wgsl, lib/segment.wgsl, lib/sum_alone.wgsl or lib/sum_shared.wgsl; alias X, NORMS, ROPE, KV, Q;
 //        const WORKGROUP, HEADS, KV_HEADS, D, ROTARY, EPS, SLICES
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<X>>;
@@ -19,13 +19,16 @@ const D4 = D / 4;
 const HALF = ROTARY / 8;
 const KEYS = 2 * HEADS * D4;
 const WIDTH = KEYS + 2 * KV_HEADS * D4;
+const UNITS = HEADS + 2 * KV_HEADS; // query heads, key heads, value heads
+
+alias Sum = f32;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
   let id = flat_group(group) * WORKGROUP + lane;
-  let unit = id / SLICES % (HEADS + 2 * KV_HEADS); // query heads, key heads, value heads
-  let t = id / SLICES / (HEADS + 2 * KV_HEADS);
-  if (t >= step.tokens) { return; }
+  let slice = id % SLICES;
+  let unit = id / SLICES % UNITS;
+  let t = min(id / SLICES / UNITS, step.tokens - 1u); // whoever has no token still meets the others at their barriers
 
   let s = segments[segmentOf[t]];
   let cache = (s.kv_start + s.kv_before + t - s.start) * 2 * KV_HEADS * D4;
@@ -34,14 +37,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let head = t * WIDTH + select(KEYS + (unit - HEADS) * D4, unit * 2 * D4, is_query);
 
   var squares = 0.0;
-  for (var c = 0u; c < D4; c++) {
+  for (var c = first_of(slice); c < D4; c += STRIDE) {
     let v = vec4f(x[head + c]);
     squares += dot(v, v);
   }
-  let scale = inverseSqrt(squares / f32(D) + f32(EPS));
+  let scale = inverseSqrt(slices_sum(squares, lane) / f32(D) + f32(EPS));
+  if (t != id / SLICES / UNITS) { return; }
   let norm = select(u32(D4), 0u, is_query);
 
-  for (var c = id % SLICES; c < D4; c += SLICES) {
+  for (var c = slice; c < D4; c += SLICES) {
     var y = vec4f(x[head + c]);
     if (!is_value) {
       y *= scale * (1.0 + vec4f(norms[norm + c]));

@@ -15,7 +15,16 @@ const names = (dir: string, end: string): string[] =>
     .sort()
 
 /** Lower layers first: a file may import from its own layer and from those before it. */
-const layers = [['errors.ts'], ['graph'], ['device', 'weights'], ['kernels', 'text', 'media'], ['models'], ['apps'], ['index.ts'], ['cli.ts', 'server.ts']]
+const layers = [
+  ['errors.ts'],
+  ['graph'],
+  ['device', 'weights'],
+  ['kernels', 'text', 'media'],
+  ['models'],
+  ['apps'],
+  ['index.ts'],
+  ['cli.ts', 'server.ts'],
+]
 const layerOf = (path: string): number => layers.findIndex((names) => names.includes(path.split('/')[0]!))
 
 test('every kernel has a shader, an op file and a test of the same name', () => {
@@ -32,7 +41,9 @@ test('a shader binds at most 8 buffers, all in group 0, and the step in group 1'
       const source = read(file)
       const storage = [...source.matchAll(/@group\((\d)\)\s*@binding\(([A-Z_\d]+)\)\s*var<storage/g)]
       const pieces = [...source.matchAll(/lib\/(\w+)\.wgsl/g)].flatMap(([, name]) =>
-        names('shaders/lib', '.wgsl').includes(name!) ? [...read(`shaders/lib/${name}.wgsl`).matchAll(/var<storage/g)] : [],
+        names('shaders/lib', '.wgsl').includes(name!)
+          ? [...read(`shaders/lib/${name}.wgsl`).matchAll(/var<storage/g)]
+          : [],
       )
       const tooMany = storage.length + pieces.length > 8
       return tooMany || storage.some(([, group]) => group !== '0') ? [file] : []

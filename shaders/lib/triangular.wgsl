@@ -17,9 +17,12 @@ fn solve(x: ptr<function, array<vec4f, 16>>, rows: u32) {
     let first = block / 4u;
     var y: array<vec4f, 4>;
     for (var r = 0u; r < 4u; r++) { y[r] = (*x)[first + r]; }
-    for (var j = 0u; j < block; j++) {
-      let xj = (*x)[j / 4u][j % 4u];
-      for (var r = 0u; r < 4u; r++) { y[r] -= lower[lower_at(first, j) + r] * xj; }
+    for (var q = 0u; q < first; q++) {
+      let xq = (*x)[q];
+      let at = lower_at(first, 4u * q);
+      for (var m = 0u; m < 4u; m++) {
+        for (var r = 0u; r < 4u; r++) { y[r] -= lower[at + 4u * m + r] * xq[m]; }
+      }
     }
     for (var j = 0u; j < 16u; j++) { // the zeros of A leave rows up to j as they are
       let yj = y[j / 4u][j % 4u];

@@ -17,8 +17,8 @@ let dawn: Promise<GPU | string> | undefined // Dawn crashes once its GPU is coll
 
 /**
  * Off in Dawn by default, on here in Node: f16 on NVIDIA, and unsafe APIs for the matrix units, which are experimental.
- * Kernels that use them are proven before anybody relies on them, and robust buffer access stays on. A browser decides
- * for itself.
+ * Kernels that use them are proven before anybody relies on them, and robust buffer access stays on. Timestamps are
+ * not rounded to 65 us, so that a profile tells kernels apart. A browser decides for itself.
  */
 const dawnFeatures = 'allow_unsafe_apis,vulkan_enable_f16_on_nvidia'
 
@@ -28,7 +28,7 @@ async function loadDawn(): Promise<GPU | string> {
   try {
     const { create, globals } = await import('webgpu')
     Object.assign(globalThis, globals)
-    return create([`enable-dawn-features=${dawnFeatures}`])
+    return create([`enable-dawn-features=${dawnFeatures}`, 'disable-dawn-features=timestamp_quantization'])
   } catch (error) {
     return `the package webgpu does not load (npm i webgpu): ${(error as Error).message.split('\n')[0]}`
   }

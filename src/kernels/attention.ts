@@ -5,7 +5,7 @@ import gateSigmoid from '../../shaders/lib/gate_sigmoid.wgsl' with { type: 'text
 import keys from '../../shaders/lib/keys.wgsl' with { type: 'text' }
 import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
-import { graphOf, record } from '../graph/graph.ts'
+import { graphOf, type Made, record } from '../graph/graph.ts'
 import type { Constants, Kernel, View, Views, Workgroups } from '../graph/kernel.ts'
 import { CHUNK, tableShapes } from '../graph/segments.ts'
 import { type Counts, expectFormat, expectShape, last, type Tensor } from '../graph/tensor.ts'
@@ -60,15 +60,14 @@ export function attention(
     constants: { CHUNK, KEYS: 8 },
     workgroups: ({ C }) => [C, heads, 1],
   }
-  const tiled = attentionTiled(plain.kernel, { heads, kvHeads, headDim, cache: kv.format })
-  if (variant === 'tiled' && !tiled)
+  const tiles = attentionTiled(plain.kernel, { heads, kvHeads, headDim }, target.limits)
+  if (variant === 'tiled' && tiles.length === 0)
     throw new ShapeError(`${op}: no tiles for ${heads}/${kvHeads} heads of ${headDim} values; leave the variant open`)
   const fast = !target.software && !target.disabled.has('attention_tiled') ? 'tiled' : 'plain'
-  const { kernel, constants, workgroups } = ((variant ?? fast) === 'tiled' && tiled) || plain
-  return record<'y'>(kernel, {
-    reads: { q, kv, segments, chunks, ...(gate && { gate }) },
-    writes: { y: { shape: q.shape, format } },
-    constants: {
+  const variants = (variant ?? fast) === 'tiled' && tiles.length > 0 ? tiles : [plain]
+  const made: Made = { shape: q.shape, format }
+  return variants.reduce<Tensor | Made>((y, { kernel, constants, workgroups }) => {
+    const fixed = {
       HEADS: heads,
       KV_HEADS: kvHeads,
       D: headDim,
@@ -76,10 +75,10 @@ export function attention(
       CAUSAL: causal ? 1 : 0,
       GATE_WIDTH: gate ? last(gate) : 0,
       Y_BINDING: kernel.reads.length,
-      ...constants,
-    },
-    workgroups,
-  }).y
+    }
+    const reads = { q, kv, segments, chunks, ...(gate && { gate }) }
+    return record<'y'>(kernel, { reads, writes: { y }, constants: { ...fixed, ...constants }, workgroups }).y
+  }, made) as Tensor
 }
 
 /** One algorithm: its kernel, its tile and its grid. */

@@ -1,30 +1,63 @@
 import source from '../../shaders/attention_tiled.wgsl' with { type: 'text' }
+import patch from '../../shaders/lib/patch.wgsl' with { type: 'text' }
 import type { Kernel } from '../graph/kernel.ts'
 import { CHUNK } from '../graph/segments.ts'
-import { defaultLimits } from '../graph/target.ts'
-import type { Format } from '../graph/tensor.ts'
+import type { Limits } from '../graph/target.ts'
+import type { Counts } from '../graph/tensor.ts'
 import type { Attention, AttentionVariant } from './attention.ts'
+import { only } from './lib/serve.ts'
 
-const LANES = 8
-const MOST_ROWS = 16
+// Rows are tokens × heads of a KV head. None of these changes a bit.
+const LOW_ROWS = 16 // to sweep: 8, 16, 32
+const HIGH_ROWS = 64 // to sweep: 32, 64
+const SLICE = 16 // columns of q and K in workgroup memory at once; to sweep: 8, 16, 32
+const VALUES = 8 // rows of V in workgroup memory at once; to sweep: 4, 8, 16
+const ENOUGH = 256 // workgroups that fill a large GPU; to sweep: 128, 256, 512
 
 /**
- * Attention with keys and values in workgroup memory, shared by the query heads of a KV head and by several tokens.
- * `plain` gives the bindings, the pieces and the twin. Undefined where the heads do not fit the tiles.
+ * Attention with keys and values in workgroup memory, shared by the query heads of a KV head and by several tokens:
+ * low tiles, and high ones for runs with enough tokens to fill the device with them. `plain` gives the bindings, the
+ * pieces and the twin. Empty where the heads do not fit the tiles.
  */
 export function attentionTiled(
   plain: Kernel,
-  { heads, kvHeads, headDim, cache }: Attention & { readonly cache: Format },
+  heads: Pick<Attention, 'heads' | 'kvHeads' | 'headDim'>,
+  limits: Limits,
+): readonly AttentionVariant[] {
+  const [low, high] = [LOW_ROWS, HIGH_ROWS].map((rows) => {
+    const tokens = tokensOf(rows, heads.heads / heads.kvHeads)
+    return tokens && variant(plain, heads, tokens, limits)
+  })
+  if (!low) return []
+  if (!high || high.constants.TOKENS === low.constants.TOKENS) return [low]
+  const fills = ({ C }: Counts): boolean => C * (CHUNK / high.constants.TOKENS!) * heads.kvHeads >= ENOUGH
+  return [
+    { ...low, ...only(low, (counts) => !fills(counts)) },
+    { ...high, ...only(high, fills) },
+  ]
+}
+
+/** Tokens, a divisor of a chunk, whose rows are a multiple of 4 and at most `rows` if that is possible. */
+function tokensOf(rows: number, headsOfKv: number): number | undefined {
+  const possible = [64, 32, 16, 8, 4, 2, 1].filter((tokens) => (tokens * headsOfKv) % 4 === 0)
+  return possible.find((tokens) => tokens * headsOfKv <= rows) ?? possible.at(-1)
+}
+
+function variant(
+  plain: Kernel,
+  { heads, kvHeads, headDim }: Pick<Attention, 'heads' | 'kvHeads' | 'headDim'>,
+  tokens: number,
+  limits: Limits,
 ): AttentionVariant | undefined {
-  const headsOfKv = heads / kvHeads
-  const tokens = 2 ** Math.max(0, Math.floor(Math.log2(MOST_ROWS / headsOfKv)))
-  const threads = tokens * headsOfKv * LANES
-  const bytesPerKey = 2 * headDim * (cache === 'f16' ? 2 : 4) + threads * 4
-  const keys = [8, 4].find((n) => n * bytesPerKey <= defaultLimits.workgroupBytes)
-  if (!keys || headDim % (4 * LANES) !== 0 || threads > defaultLimits.invocations) return undefined
+  const KEYS = headDim % 64 === 0 ? 64 : 32 // the order of sums hangs on it
+  const [quads, columns] = [(tokens * heads) / kvHeads / 4, KEYS / 4]
+  const staged = Math.max((quads + columns + 1) * SLICE, (VALUES * headDim) / 4)
+  const bytes = 16 * (staged + (KEYS + columns) * (quads + 1))
+  const fits = headDim % KEYS === 0 && quads * columns <= limits.invocations && bytes <= limits.workgroupBytes
+  if (!fits) return undefined
   return {
-    kernel: { ...plain, name: 'attention_tiled', shader: [...plain.shader.slice(0, -1), source] },
-    constants: { TOKENS: tokens, LANES, KEYS: keys },
-    workgroups: ({ C }) => [C, CHUNK / tokens, kvHeads],
+    kernel: { ...plain, name: 'attention_tiled', shader: [...plain.shader.slice(0, -1), patch, source] },
+    constants: { TOKENS: tokens, KEYS, SLICE, VALUES },
+    workgroups: ({ C }) => [kvHeads, CHUNK / tokens, C],
   }
 }

@@ -42,7 +42,7 @@ export function causalConv(
     throw new ShapeError(
       `causal_conv: x (${x.label}) has ${WIDE} columns, expected at least ${column + channels} (column + channels)`,
     )
-  return record(kernel, {
+  return record(causalConvKernel, {
     reads: { x, w, segments, segmentOf },
     writes: { y: { shape: ['T', channels] }, state },
     constants: { WORKGROUP, WIDE, COLUMN: column, CHANNELS: channels, KERNEL },
@@ -52,7 +52,7 @@ export function causalConv(
 
 const WORKGROUP = 64
 
-const kernel: Kernel = {
+export const causalConvKernel: Kernel = {
   name: 'causal_conv',
   reads: ['x', 'w', 'segments', 'segmentOf'],
   writes: ['y', 'state'],

@@ -1,5 +1,6 @@
 import source from '../../shaders/delta_prepare.wgsl' with { type: 'text' }
 import activation from '../../shaders/lib/activation.wgsl' with { type: 'text' }
+import gatesPiece from '../../shaders/lib/gates.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
 import { record } from '../graph/graph.ts'
@@ -24,63 +25,64 @@ export function deltaConstants(op: string, { keyHeads: NK, valueHeads: NV, keyWi
 }
 
 /**
- * What the delta rule needs besides v: L2-normalised q and k per key head, decay and step size per value head.
+ * What the delta rule needs: L2-normalised q and k per key head beside v, decay and step size per value head.
  * c ['T', CHANNELS] is [q | k | v] after the convolution, x ['T', CHANNELS + NV·DV + 2·NV] the projection it came from,
- * [qkv | z | b | a]; aLog and dtBias [NV]; all f32.
- * qk ['T', 2·NK·DK] = [q^ | k^]: q^ = q · rsqrt(Σ q² + 1e-6) · DK^-0.5, k^ = k · rsqrt(Σ k² + 1e-6).
+ * [qkv | z | b | a]; gateWeights [2, NV]: A_log and dt_bias; all f32.
+ * qkv ['T', CHANNELS] = [q^ | k^ | v]: q^ = q · rsqrt(Σ q² + 1e-6) · DK^-0.5, k^ = k · rsqrt(Σ k² + 1e-6).
  * gates ['T', 2·NV] = [g | β]: g = −exp(A_log) · softplus(a + dt_bias), the log of the decay, floored at −88;
  * β = sigmoid(b). Source: Qwen3.5 (transformers, modeling_qwen3_5).
  */
 export function deltaPrepare(
   c: Tensor,
   x: Tensor,
-  aLog: Tensor,
-  dtBias: Tensor,
+  gateWeights: Tensor,
   dims: DeltaDims,
-): { qk: Tensor; gates: Tensor } {
+): { qkv: Tensor; gates: Tensor } {
   const { NK, NV, DK, DV, CHANNELS } = deltaConstants('delta_prepare', dims)
   const B_COLUMN = CHANNELS + NV * DV
   const WIDE = B_COLUMN + 2 * NV
   expectShape('delta_prepare', 'c', c, ['T', CHANNELS])
   expectShape('delta_prepare', 'x', x, ['T', WIDE])
-  expectShape('delta_prepare', 'aLog', aLog, [NV])
-  expectShape('delta_prepare', 'dtBias', dtBias, [NV])
-  for (const [name, t] of Object.entries({ c, x, aLog, dtBias })) expectFormat('delta_prepare', name, t, 'f32')
-  return record(kernel, {
-    reads: { c, x, aLog, dtBias },
-    writes: { qk: { shape: ['T', 2 * NK * DK] }, gates: { shape: ['T', 2 * NV] } },
+  expectShape('delta_prepare', 'gateWeights', gateWeights, [2, NV])
+  for (const [name, t] of Object.entries({ c, x, gateWeights })) expectFormat('delta_prepare', name, t, 'f32')
+  return record(deltaPrepareKernel, {
+    reads: { c, x, gateWeights },
+    writes: { qkv: { shape: ['T', CHANNELS] }, gates: { shape: ['T', 2 * NV] } },
     constants: { WORKGROUP, NK, NV, DK, CHANNELS, WIDE, B_COLUMN },
-    workgroups: ({ T }) => fold(T * ((NK * DK) / 2 + NV), WORKGROUP),
+    workgroups: ({ T }) => fold(T * (CHANNELS / 4 + NV), WORKGROUP),
   })
 }
 
 const WORKGROUP = 64
 const EPS = 1e-6
-const FLOOR = -88 // exp of it is below the smallest normal f32: see the shader
+const FLOOR = -88 // exp of it is below the smallest normal f32: see lib/gates.wgsl
 
-const kernel: Kernel = {
+export const deltaPrepareKernel: Kernel = {
   name: 'delta_prepare',
-  reads: ['c', 'x', 'aLog', 'dtBias'],
-  writes: ['qk', 'gates'],
-  shader: [step, activation, source],
-  cost: ({ NK, NV, DK }, { T }) => ({
+  reads: ['c', 'x', 'gateWeights'],
+  writes: ['qkv', 'gates'],
+  shader: [step, activation, gatesPiece, source],
+  cost: ({ NK, NV, DK, CHANNELS }, { T }) => ({
     flops: T * (2 * NK! * DK! * 3 + NV! * 20),
-    bytes: 4 * T * (4 * NK! * DK! + 4 * NV!),
+    bytes: 4 * T * (2 * CHANNELS! + 4 * NV!),
   }),
-  cpu({ c, x, aLog, dtBias, qk, gates }, { NK, NV, DK, CHANNELS, WIDE, B_COLUMN }, { T }) {
+  cpu({ c, x, gateWeights, qkv, gates }, { NK, NV, DK, CHANNELS, WIDE, B_COLUMN }, { T }) {
     for (let t = 0; t < T; t++) {
+      const row = t * CHANNELS!
       for (let head = 0; head < 2 * NK!; head++) {
-        const row = c!.subarray(t * CHANNELS! + head * DK!, t * CHANNELS! + (head + 1) * DK!)
+        const at = row + head * DK!
         let sum = 0
-        for (const v of row) sum += v * v
+        for (let i = at; i < at + DK!; i++) sum += c![i]! ** 2
         const scale = 1 / Math.sqrt(sum + EPS) / (head < NK! ? Math.sqrt(DK!) : 1)
-        for (let i = 0; i < DK!; i++) qk![(t * 2 * NK! + head) * DK! + i] = row[i]! * scale
+        for (let i = at; i < at + DK!; i++) qkv![i] = c![i]! * scale
       }
+      for (let i = row + 2 * NK! * DK!; i < row + CHANNELS!; i++) qkv![i] = c![i]!
       const gate = t * 2 * NV!
       for (let n = 0; n < NV!; n++) {
+        const [aLog, dtBias] = [gateWeights![n]!, gateWeights![NV! + n]!]
         const b = x![t * WIDE! + B_COLUMN! + n]!
         const a = x![t * WIDE! + B_COLUMN! + NV! + n]!
-        gates![gate + n] = Math.max(-Math.exp(aLog![n]!) * softplus(a + dtBias![n]!), FLOOR)
+        gates![gate + n] = Math.max(-Math.exp(aLog) * softplus(a + dtBias), FLOOR)
         gates![gate + NV! + n] = sigmoid(b)
       }
     }

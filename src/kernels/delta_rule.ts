@@ -5,40 +5,42 @@ import type { Kernel } from '../graph/kernel.ts'
 import { tableShapes } from '../graph/segments.ts'
 import type { Target } from '../graph/target.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
-import { deltaChunk } from './delta_chunk.ts'
+import { type ChunkTile, deltaChunk } from './delta_chunk.ts'
 import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
-import { deltaScan } from './delta_scan.ts'
+import { deltaScan, type ScanTile } from './delta_scan.ts'
 
 /** Token by token, or in chunks of 64 (`deltaChunk`, `deltaScan`): the same maths. */
 export type DeltaForm = 'recurrent' | 'chunked'
 
+export interface DeltaOptions extends ChunkTile, ScanTile {
+  /** Default: the target decides, never the number of tokens. */
+  readonly form?: DeltaForm
+}
+
 /**
  * The gated delta rule: per value head, with S [DK, DV] from state slot `from` of the token's segment (0: zeros),
  * S ← exp(g) S, u = β (v − S^T k), S ← S + k u^T, o = S^T q. S after the last token goes to slot `to` (0: dropped).
- * qk ['T', 2·NK·DK] and gates ['T', 2·NV] from `deltaPrepare`, c ['T', 2·NK·DK + NV·DV] with v in its last columns,
- * state ['*', NV, DK, DV], o ['T', NV·DV]; all f32. Source: Yang et al. 2024, Gated Delta Networks.
- * `form` forces one; otherwise the target decides, never the number of tokens.
+ * qkv ['T', 2·NK·DK + NV·DV] = [q^ | k^ | v] and gates ['T', 2·NV] from `convPrepare`, state ['*', NV, DK, DV],
+ * o ['T', NV·DV]; all f32. Source: Yang et al. 2024, Gated Delta Networks.
  */
 export function deltaRule(
-  qk: Tensor,
-  c: Tensor,
+  qkv: Tensor,
   gates: Tensor,
   state: Tensor,
   tables: { readonly segments: Tensor; readonly chunks: Tensor },
   dims: DeltaDims,
-  { form = pick(graphOf('delta_rule', { qk, c, gates }).target, dims) }: { readonly form?: DeltaForm } = {},
+  { form = pick(graphOf('delta_rule', { qkv, gates }).target, dims), ...tile }: DeltaOptions = {},
 ): Tensor {
-  if (form === 'chunked') return deltaScan(qk, deltaChunk(qk, c, gates, tables, dims), state, tables, dims)
+  if (form === 'chunked') return deltaScan(qkv, deltaChunk(qkv, gates, tables, dims, tile), state, tables, dims, tile)
   const constants = deltaConstants('delta_rule', dims)
-  const { NK, NV, DK, DV, CHANNELS } = constants
-  expectShape('delta_rule', 'qk', qk, ['T', 2 * NK * DK])
-  expectShape('delta_rule', 'c', c, ['T', CHANNELS])
+  const { NV, DK, DV, CHANNELS } = constants
+  expectShape('delta_rule', 'qkv', qkv, ['T', CHANNELS])
   expectShape('delta_rule', 'gates', gates, ['T', 2 * NV])
   expectShape('delta_rule', 'state', state, ['*', NV, DK, DV])
   expectShape('delta_rule', 'segments', tables.segments, tableShapes.segments)
-  for (const [name, t] of Object.entries({ qk, c, gates, state })) expectFormat('delta_rule', name, t, 'f32')
+  for (const [name, t] of Object.entries({ qkv, gates, state })) expectFormat('delta_rule', name, t, 'f32')
   return record(kernel, {
-    reads: { qk, c, gates, segments: tables.segments },
+    reads: { qkv, gates, segments: tables.segments },
     writes: { o: { shape: ['T', NV * DV] }, state },
     constants: { WORKGROUP, ...constants },
     workgroups: ({ S }) => [Math.ceil(DV / WORKGROUP), S, NV],
@@ -55,14 +57,14 @@ const WORKGROUP = 32
 
 const kernel: Kernel = {
   name: 'delta_rule',
-  reads: ['qk', 'c', 'gates', 'segments'],
+  reads: ['qkv', 'gates', 'segments'],
   writes: ['o', 'state'],
   shader: [segment, source],
   cost: ({ NK, NV, DK, DV }, { T, S }) => ({
     flops: 7 * T * NV! * DK! * DV!,
     bytes: 4 * (T * (2 * NK! * DK! + NV! * (2 * DV! + 2)) + 2 * S * NV! * DK! * DV!),
   }),
-  cpu({ qk, c, gates, segments, o, state }, constants, { S }) {
+  cpu({ qkv, gates, segments, o, state }, constants, { S }) {
     const { NK, NV, DK, DV, CHANNELS } = constants as Record<'NK' | 'NV' | 'DK' | 'DV' | 'CHANNELS', number>
     const size = DK * DV
     for (let s = 0; s < S; s++) {
@@ -77,22 +79,22 @@ const kernel: Kernel = {
     }
 
     function token(S1: Float32Array, t: number, h: number): void {
-      const q = (t * 2 * NK + Math.floor(h / (NV / NK))) * DK
+      const q = t * CHANNELS + Math.floor(h / (NV / NK)) * DK
       const k = q + NK * DK
       const v = t * CHANNELS + 2 * NK * DK + h * DV
       const decay = Math.exp(gates![t * 2 * NV + h]!)
       const beta = gates![(t * 2 + 1) * NV + h]!
-      const u = Float64Array.from(c!.subarray(v, v + DV)) // v - S^T k
+      const u = Float64Array.from(qkv!.subarray(v, v + DV)) // v - S^T k
       const out = new Float64Array(DV)
       for (let d = 0; d < DK; d++)
         for (let i = 0; i < DV; i++) {
           S1[d * DV + i]! *= decay
-          u[i]! -= S1[d * DV + i]! * qk![k + d]!
+          u[i]! -= S1[d * DV + i]! * qkv![k + d]!
         }
       for (let d = 0; d < DK; d++)
         for (let i = 0; i < DV; i++) {
-          S1[d * DV + i]! += qk![k + d]! * beta * u[i]!
-          out[i]! += S1[d * DV + i]! * qk![q + d]!
+          S1[d * DV + i]! += qkv![k + d]! * beta * u[i]!
+          out[i]! += S1[d * DV + i]! * qkv![q + d]!
         }
       o!.set(out, (t * NV + h) * DV)
     }

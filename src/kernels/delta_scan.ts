@@ -1,59 +1,79 @@
 import source from '../../shaders/delta_scan.wgsl' with { type: 'text' }
+import patch from '../../shaders/lib/patch.wgsl' with { type: 'text' }
 import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
-import { record } from '../graph/graph.ts'
+import { graphOf, record } from '../graph/graph.ts'
 import type { Kernel } from '../graph/kernel.ts'
 import { CHUNK, tableShapes } from '../graph/segments.ts'
+import type { Target } from '../graph/target.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
 import type { DeltaChunks } from './delta_chunk.ts'
 import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
 
+/** Neither changes a bit of the results. */
+export interface ScanTile {
+  /** Columns of the state that a workgroup of 8 · tile invocations owns. To sweep: 8, 16, 32. */
+  readonly tile?: number
+  /** Rows of the other operands in workgroup memory at once. To sweep: 8, 16, 32. */
+  readonly slice?: number
+}
+
 /**
  * The serial part of the chunked gated delta rule, one chunk of 64 tokens of a segment after the other:
  * V' = U − W S, o = exp(G) Q S + P V', S ← exp(G_last) S + (exp(G_last − G) K)^T V'.
- * Shapes and state slots as `deltaRule`; key width at most 128, value width a multiple of 16.
+ * Shapes and state slots as `deltaRule`; key width a multiple of 8 up to 128, value
+ * width a multiple of 16.
  */
 export function deltaScan(
-  qk: Tensor,
+  qkv: Tensor,
   { uw, p, decay }: DeltaChunks,
   state: Tensor,
   { segments }: { readonly segments: Tensor },
   dims: DeltaDims,
+  { tile: TILE = 16, slice }: ScanTile = {},
 ): Tensor {
-  const { CHANNELS: _, ...widths } = deltaConstants('delta_scan', dims)
-  const { NK, NV, DK, DV } = widths
+  const constants = deltaConstants('delta_scan', dims)
+  const { NV, DK, DV, CHANNELS } = constants
+  const SLICE = slice ?? sliceOf(graphOf('delta_scan', { qkv }).target, DK, TILE)
   if (DV % TILE !== 0) throw new ShapeError(`delta_scan: dims have value width ${DV}, expected a multiple of ${TILE}`)
-  if (DK > MAX_DK)
-    throw new ShapeError(`delta_scan: dims have key width ${DK}, expected at most ${MAX_DK}; use the recurrent form`)
-  expectShape('delta_scan', 'qk', qk, ['T', 2 * NK * DK])
+  if (DK > MAX_DK || DK % 8 !== 0)
+    throw new ShapeError(
+      `delta_scan: dims have key width ${DK}, expected a multiple of 8 up to ${MAX_DK}; use the recurrent form`,
+    )
+  expectShape('delta_scan', 'qkv', qkv, ['T', CHANNELS])
   expectShape('delta_scan', 'uw', uw, ['T', NV * (DV + DK)])
   expectShape('delta_scan', 'p', p, ['T', NV * CHUNK])
   expectShape('delta_scan', 'decay', decay, ['T', 2 * NV])
   expectShape('delta_scan', 'state', state, ['*', NV, DK, DV])
   expectShape('delta_scan', 'segments', segments, tableShapes.segments)
-  for (const [name, t] of Object.entries({ qk, uw, p, decay, state })) expectFormat('delta_scan', name, t, 'f32')
+  for (const [name, t] of Object.entries({ qkv, uw, p, decay, state })) expectFormat('delta_scan', name, t, 'f32')
   return record(kernel, {
-    reads: { qk, uw, p, decay, segments },
+    reads: { qkv, uw, p, decay, segments },
     writes: { o: { shape: ['T', NV * DV] }, state },
-    constants: { WORKGROUP: 256, ...widths },
+    constants: { ...constants, WORKGROUP: 8 * TILE, TILE, SLICE },
     workgroups: ({ S }) => [(NV * DV) / TILE, S, 1],
   }).o
 }
 
-const TILE = 16 // columns of the state that a workgroup owns
-const MAX_DK = 128 // for TILE columns of the state and of V' in 16 KiB of workgroup memory
+const MAX_DK = 128 // 32 quads of rows, one for each of WORKGROUP / (TILE / 4)
+
+/** The slice that fits beside TILE columns of the state and of V'; software drivers compile short ones faster. */
+function sliceOf({ limits, software }: Target, DK: number, TILE: number): number {
+  const fits = (slice: number): boolean => 4 * (TILE * (DK + CHUNK) + 128 * slice) <= limits.workgroupBytes
+  return !software && fits(16) && DK % 16 === 0 ? 16 : 8
+}
 
 const kernel: Kernel = {
   name: 'delta_scan',
-  reads: ['qk', 'uw', 'p', 'decay', 'segments'],
+  reads: ['qkv', 'uw', 'p', 'decay', 'segments'],
   writes: ['o', 'state'],
-  shader: [segment, source],
+  shader: [segment, patch, source],
   cost: ({ NK, NV, DK, DV }, { T, S }) => ({
     flops: T * NV! * DV! * (6 * DK! + CHUNK),
     bytes: 4 * (T * (2 * NK! * DK! + NV! * (2 * DV! + DK! + CHUNK + 2)) + 2 * S * NV! * DK! * DV!),
   }),
-  cpu({ qk, uw, p, decay, segments, o, state }, constants, { S }) {
-    const { NK, NV, DK, DV } = constants as Record<'NK' | 'NV' | 'DK' | 'DV', number>
+  cpu({ qkv, uw, p, decay, segments, o, state }, constants, { S }) {
+    const { NK, NV, DK, DV, CHANNELS } = constants as Record<'NK' | 'NV' | 'DK' | 'DV' | 'CHANNELS', number>
     const size = DK * DV
     for (let s = 0; s < S; s++) {
       const [start, length, from, to] = segments!.subarray(s * 8) as unknown as [number, number, number, number]
@@ -74,14 +94,14 @@ const kernel: Kernel = {
       for (let i = 0; i < n; i++) {
         const t = first + i
         const u = (t * NV + h) * (DV + DK)
-        const q = (t * 2 * NK + head) * DK
+        const q = t * CHANNELS + head * DK
         const grown = decay![t * 2 * NV + h]!
         const out = new Float64Array(DV)
         for (let c = 0; c < DV; c++) v[i * DV + c] = uw![u + c]!
         for (let d = 0; d < DK; d++)
           for (let c = 0; c < DV; c++) {
             v[i * DV + c]! -= uw![u + DV + d]! * S1[d * DV + c]!
-            out[c]! += grown * qk![q + d]! * S1[d * DV + c]!
+            out[c]! += grown * qkv![q + d]! * S1[d * DV + c]!
           }
         for (let j = 0; j <= i; j++)
           for (let c = 0; c < DV; c++) out[c]! += p![(t * NV + h) * CHUNK + j]! * v[j * DV + c]!
@@ -92,7 +112,7 @@ const kernel: Kernel = {
         const row = Float64Array.from(S1.subarray(d * DV, (d + 1) * DV), (x) => kept * x)
         for (let j = 0; j < n; j++) {
           const t = first + j
-          const k = qk![((t * 2 + 1) * NK + head) * DK + d]! * decay![(t * 2 + 1) * NV + h]!
+          const k = qkv![t * CHANNELS + (NK + head) * DK + d]! * decay![(t * 2 + 1) * NV + h]!
           for (let c = 0; c < DV; c++) row[c]! += k * v[j * DV + c]!
         }
         S1.set(row, d * DV)

@@ -3,11 +3,12 @@ import activation from '../../shaders/lib/activation.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
-import { record } from '../graph/graph.ts'
+import { graphOf, record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
 import { silu } from './lib/activation.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
+import { bothSummings, pickSumming, slicesOf, type Summing } from './lib/slices.ts'
 
 /** Columns `column`.. of a wider tensor: a part of a packed projection. */
 export interface Columns {
@@ -19,6 +20,8 @@ export interface GatedRmsNormOptions {
   readonly eps: number
   /** Of y. */
   readonly format?: 'f32' | 'f16'
+  /** Default: 'shared' on hardware. */
+  readonly summing?: Summing
 }
 
 /**
@@ -26,7 +29,12 @@ export interface GatedRmsNormOptions {
  * rule, which norms first and gates then. x [rows, H·D] f32 or f16, z as many columns of a projection [rows, wide],
  * w [D] f32, y [rows, H·D]. D is a multiple of 4.
  */
-export function gatedRmsNorm(x: Tensor, z: Columns, w: Tensor, { eps, format = 'f32' }: GatedRmsNormOptions): Tensor {
+export function gatedRmsNorm(
+  x: Tensor,
+  z: Columns,
+  w: Tensor,
+  { eps, format = 'f32', summing }: GatedRmsNormOptions,
+): Tensor {
   const [T = 1] = x.shape
   const [width, D, wide] = [last(x), last(w), last(z.of)]
   expectFormat('gated_rms_norm', 'x', x, 'f32', 'f16')
@@ -43,7 +51,9 @@ export function gatedRmsNorm(x: Tensor, z: Columns, w: Tensor, { eps, format = '
       `gated_rms_norm: z (${z.of.label}) has ${wide} columns, expected at least ${width} from column ${z.column} on`,
     )
   const HEADS = width / D
-  return record(kernel, {
+  const form = summing ?? pickSumming(graphOf('gated_rms_norm', { x, z: z.of, w }).target, kernels)
+  const tile = form === 'alone' ? ALONE : { SLICES: slicesOf(D / 4, MOST_SLICES), WORKGROUP: SHARED_WORKGROUP }
+  return record(kernels[form], {
     reads: { x, z: z.of, w },
     writes: { y: { shape: x.shape, format } },
     constants: {
@@ -53,15 +63,15 @@ export function gatedRmsNorm(x: Tensor, z: Columns, w: Tensor, { eps, format = '
       Z_WIDTH: wide,
       Z_COLUMN: z.column,
       ...rowsOf('gated_rms_norm', x),
-      SLICES,
-      WORKGROUP,
+      ...tile,
     },
-    workgroups: (counts) => fold(leading(x, counts) * HEADS * SLICES, WORKGROUP),
+    workgroups: (counts) => fold(leading(x, counts) * HEADS * tile.SLICES, tile.WORKGROUP),
   }).y
 }
 
-const SLICES = 8
-const WORKGROUP = 64
+const ALONE = { SLICES: 8, WORKGROUP: 64 }
+const MOST_SLICES = 32 // to sweep: 16, 32, 64
+const SHARED_WORKGROUP = 128 // to sweep: 64, 128, 256
 
 type Constant = 'HEADS' | 'D' | 'EPS' | 'Z_WIDTH' | 'Z_COLUMN'
 
@@ -86,3 +96,5 @@ const kernel: Kernel = {
     }
   },
 }
+
+const kernels = bothSummings(kernel)

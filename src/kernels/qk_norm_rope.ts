@@ -2,10 +2,11 @@ import source from '../../shaders/qk_norm_rope.wgsl' with { type: 'text' }
 import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
-import { record } from '../graph/graph.ts'
+import { graphOf, record } from '../graph/graph.ts'
 import { type Constants, fold, type Kernel, type View, type Views } from '../graph/kernel.ts'
 import { tableShapes } from '../graph/segments.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
+import { bothSummings, pickSumming, slicesOf, type Summing } from './lib/slices.ts'
 
 export interface QkNormRope {
   readonly heads: number
@@ -14,9 +15,9 @@ export interface QkNormRope {
   /** Leading values of a head that are turned, in pairs (i, i + rotary / 2). */
   readonly rotary: number
   readonly eps: number
+  /** Default: 'shared' on hardware. */
+  readonly summing?: Summing
 }
-
-const WORKGROUP = 64
 
 /**
  * Query and key norms, rotary embedding and cache append of Qwen3.5's gated attention.
@@ -32,7 +33,7 @@ export function qkNormRope(
   rope: Tensor,
   kv: Tensor,
   { segments, segmentOf }: { readonly segments: Tensor; readonly segmentOf: Tensor },
-  { heads, kvHeads, headDim, rotary, eps }: QkNormRope,
+  { heads, kvHeads, headDim, rotary, eps, summing }: QkNormRope,
 ): Tensor {
   const op = 'qk_norm_rope'
   expectShape(op, 'x', x, ['T', 2 * (heads + kvHeads) * headDim])
@@ -49,23 +50,28 @@ export function qkNormRope(
     throw new ShapeError(
       `${op}: a head has ${headDim} values of which ${rotary} turn, expected multiples of 4 and 8, at most all of them`,
     )
-  const slices = headDim % 32 === 0 ? 8 : 1
-  const perToken = (heads + 2 * kvHeads) * slices
-  return record<'q' | 'kv'>(kernel, {
+  const form = summing ?? pickSumming(graphOf(op, { x, norms, rope, segments }).target, kernels)
+  const tile =
+    form === 'alone'
+      ? { SLICES: headDim % 32 === 0 ? 8 : 1, WORKGROUP: 64 }
+      : { SLICES: slicesOf(headDim / 4, MOST_SLICES), WORKGROUP: SHARED_WORKGROUP }
+  return record<'q' | 'kv'>(kernels[form], {
     reads: { x, norms, rope, segments, segmentOf },
     writes: { q: { shape: ['T', heads * headDim] }, kv },
     constants: {
-      WORKGROUP,
       HEADS: heads,
       KV_HEADS: kvHeads,
       D: headDim,
       ROTARY: rotary,
       EPS: eps,
-      SLICES: slices,
+      ...tile,
     },
-    workgroups: ({ T }) => fold(T * perToken, WORKGROUP),
+    workgroups: ({ T }) => fold(T * (heads + 2 * kvHeads) * tile.SLICES, tile.WORKGROUP),
   }).q
 }
+
+const MOST_SLICES = 32 // to sweep: 16, 32, 64
+const SHARED_WORKGROUP = 128 // to sweep: 64, 128, 256
 
 const kernel: Kernel = {
   name: 'qk_norm_rope',
@@ -107,3 +113,5 @@ function normRope(x: View, w: View, angles: View, y: View, { D, ROTARY, EPS }: C
     else y[i] = normed[i]!
   }
 }
+
+const kernels = bothSummings(kernel)

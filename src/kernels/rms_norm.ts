@@ -1,12 +1,17 @@
+import rowAdd from '../../shaders/lib/row_add.wgsl' with { type: 'text' }
+import rowGather from '../../shaders/lib/row_gather.wgsl' with { type: 'text' }
+import rowPlain from '../../shaders/lib/row_plain.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
 import scalar from '../../shaders/lib/scalar.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import vector from '../../shaders/lib/vector.wgsl' with { type: 'text' }
 import source from '../../shaders/rms_norm.wgsl' with { type: 'text' }
-import { record } from '../graph/graph.ts'
-import { fold, type Kernel } from '../graph/kernel.ts'
+import { ShapeError } from '../errors.ts'
+import { graphOf, type Made, record } from '../graph/graph.ts'
+import { type Constants, fold, type Kernel, type View } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
+import { type BothSummings, bothSummings, pickSumming, slicesOf, type Summing } from './lib/slices.ts'
 
 export interface RmsNormOptions {
   readonly eps: number
@@ -14,49 +19,118 @@ export interface RmsNormOptions {
   readonly offset?: 0 | 1
   /** Of y. */
   readonly format?: 'f32' | 'f16'
+  /** Default: 'shared' on hardware. */
+  readonly summing?: Summing
 }
 
 /**
  * y = x / √(mean(x²) + eps) · (offset + w) over each row: root mean square normalisation (Zhang and Sennrich 2019).
  * x [rows, width] f32 or f16, w [width] f32, y [rows, width].
  */
-export function rmsNorm(x: Tensor, w: Tensor, { eps, offset = 0, format = 'f32' }: RmsNormOptions): Tensor {
+export function rmsNorm(x: Tensor, w: Tensor, options: RmsNormOptions): Tensor {
   const [T = 1] = x.shape
-  const WIDTH = last(x)
   expectFormat('rms_norm', 'x', x, 'f32', 'f16')
-  expectFormat('rms_norm', 'w', w, 'f32')
-  expectShape('rms_norm', 'x', x, [T, WIDTH])
-  expectShape('rms_norm', 'w', w, [WIDTH])
-  return record(WIDTH % 4 === 0 ? byVector : byScalar, {
-    reads: { x, w },
-    writes: { y: { shape: x.shape, format } },
-    constants: { WIDTH, OFFSET: offset, EPS: eps, ...rowsOf('rms_norm', x), SLICES, WORKGROUP },
-    workgroups: (counts) => fold(leading(x, counts) * SLICES, WORKGROUP),
-  }).y
+  expectRows('rms_norm', x, w, T)
+  return norm(plain, { x, w }, {}, x, options).y
 }
 
-const SLICES = 8
-const WORKGROUP = 32
+/**
+ * The residual stream and its norm: sum = x + Σ_s parts[:, s], y = rmsNorm(sum). x ['T', width], parts
+ * ['T', BLOCKS·width]: the partial sums of a product that was split along K, one block after another; w [width]; f32.
+ */
+export function addRmsNorm(x: Tensor, parts: Tensor, w: Tensor, options: RmsNormOptions): { x: Tensor; y: Tensor } {
+  const constants = partsOf('add_rms_norm', x, parts, w)
+  const { sum, y } = norm<'sum' | 'y'>(adding, { x, parts, w }, constants, x, options, { sum: { shape: x.shape } })
+  return { x: sum, y }
+}
 
-const kernel = (width: string): Kernel => ({
-  name: 'rms_norm',
-  reads: ['x', 'w'],
-  writes: ['y'],
-  shader: [step, rows, width, source],
-  cost(constants, counts) {
-    const values = rowCount(constants, counts) * constants.WIDTH!
-    return { flops: 5 * values, bytes: 8 * values }
-  },
-  cpu({ x, w, y }, constants) {
-    const { WIDTH, OFFSET, EPS } = constants as Record<'WIDTH' | 'OFFSET' | 'EPS', number>
-    for (let row = 0; row < y!.length; row += WIDTH) {
-      let squares = 0
-      for (let i = 0; i < WIDTH; i++) squares += x![row + i]! ** 2
-      const scale = 1 / Math.sqrt(squares / WIDTH + EPS)
-      for (let i = 0; i < WIDTH; i++) y![row + i] = x![row + i]! * scale * (OFFSET + w![i]!)
-    }
-  },
-})
+/** `addRmsNorm` of the rows index[r] alone, for the readout: index ['R'] u32, y ['R', width]. */
+export function gatherAddRmsNorm(x: Tensor, parts: Tensor, w: Tensor, index: Tensor, options: RmsNormOptions): Tensor {
+  const constants = partsOf('gather_add_rms_norm', x, parts, w)
+  const [R = 1] = index.shape
+  expectFormat('gather_add_rms_norm', 'index', index, 'u32')
+  expectShape('gather_add_rms_norm', 'index', index, [R])
+  return norm(gathering, { x, parts, w, index }, constants, index, options).y
+}
 
-const byVector = kernel(vector)
-const byScalar = kernel(scalar)
+function expectRows(op: string, x: Tensor, w: Tensor, T: Tensor['shape'][number]): void {
+  const width = last(x)
+  expectFormat(op, 'w', w, 'f32')
+  expectShape(op, 'x', x, [T, width])
+  expectShape(op, 'w', w, [width])
+}
+
+function partsOf(op: string, x: Tensor, parts: Tensor, w: Tensor): { readonly BLOCKS: number } {
+  const [T = 1] = x.shape
+  const [width, wide] = [last(x), last(parts)]
+  expectFormat(op, 'x', x, 'f32')
+  expectFormat(op, 'parts', parts, 'f32')
+  expectRows(op, x, w, T)
+  expectShape(op, 'parts', parts, [T, wide])
+  if (wide % width !== 0)
+    throw new ShapeError(`${op}: parts (${parts.label}) has ${wide} columns, expected a multiple of x's ${width}`)
+  return { BLOCKS: wide / width }
+}
+
+/** Records one of the forms; there is a row of y for each row of `rowed`. */
+function norm<W extends string = 'y'>(
+  { byVector, byScalar }: Forms,
+  reads: { readonly x: Tensor } & Readonly<Record<string, Tensor>>,
+  parts: Constants,
+  rowed: Tensor,
+  { eps, offset = 0, format = 'f32', summing }: RmsNormOptions,
+  also: Readonly<Record<string, Made>> = {},
+): Record<W, Tensor> {
+  const WIDTH = last(reads.x)
+  const lanes = WIDTH % 4 === 0 ? 4 : 1
+  const both = lanes === 4 ? byVector : byScalar
+  const form = summing ?? pickSumming(graphOf(both.alone.name, reads).target, both)
+  const slices = form === 'alone' ? ALONE.SLICES : slicesOf(WIDTH / lanes, MOST_SLICES)
+  const tile = form === 'alone' ? ALONE : { SLICES: slices, WORKGROUP: Math.max(slices, LEAST_WORKGROUP) }
+  const y: Made = { shape: [rowed.shape[0] ?? 1, WIDTH], format }
+  return record<string>(both[form], {
+    reads,
+    writes: { ...also, y },
+    constants: { WIDTH, OFFSET: offset, EPS: eps, ...rowsOf(both.alone.name, rowed), ...parts, ...tile },
+    workgroups: (counts) => fold(leading(rowed, counts) * tile.SLICES, tile.WORKGROUP),
+  }) as Record<W, Tensor>
+}
+
+const ALONE = { SLICES: 8, WORKGROUP: 32 }
+const MOST_SLICES = 256 // to sweep: 64, 128, 256
+const LEAST_WORKGROUP = 64
+
+interface Forms {
+  readonly byVector: BothSummings
+  readonly byScalar: BothSummings
+}
+
+function forms(name: string, row: string, reads: readonly string[], writes: readonly string[]): Forms {
+  const form = (width: string): BothSummings =>
+    bothSummings({ name, reads, writes, shader: [step, rows, width, row, source], cost, cpu: twin })
+  return { byVector: form(vector), byScalar: form(scalar) }
+}
+
+const cost: Kernel['cost'] = (constants, counts) => {
+  const values = rowCount(constants, counts) * constants.WIDTH!
+  const parts = constants.BLOCKS ?? 0
+  return { flops: (5 + parts) * values, bytes: (8 + 4 * parts) * values }
+}
+
+const twin: Kernel['cpu'] = ({ x, parts, index, w, sum, y }, constants) => {
+  const { WIDTH, OFFSET, EPS, BLOCKS = 0 } = constants as Record<'WIDTH' | 'OFFSET' | 'EPS' | 'BLOCKS', number>
+  for (let r = 0; r < y!.length / WIDTH; r++) {
+    const t = index ? index[r]! : r
+    const v = Float64Array.from(rowOf(x!, t, WIDTH))
+    for (let s = 0; s < BLOCKS; s++) for (const [i, p] of rowOf(parts!, t * BLOCKS + s, WIDTH).entries()) v[i]! += p
+    sum?.set(v, r * WIDTH)
+    const scale = 1 / Math.sqrt(v.reduce((squares, a) => squares + a * a, 0) / WIDTH + EPS)
+    for (let i = 0; i < WIDTH; i++) y![r * WIDTH + i] = v[i]! * scale * (OFFSET + w![i]!)
+  }
+}
+
+const rowOf = (x: View, row: number, width: number): View => x.subarray(row * width, (row + 1) * width)
+
+const plain = forms('rms_norm', rowPlain, ['x', 'w'], ['y'])
+const adding = forms('add_rms_norm', rowAdd, ['x', 'parts', 'w'], ['sum', 'y'])
+const gathering = forms('gather_add_rms_norm', rowGather, ['x', 'parts', 'w', 'index'], ['y'])

@@ -35,7 +35,10 @@ const headerLimit = 100_000_000
  * Reads the headers of `model.safetensors`, or of the shards that `model.safetensors.index.json` names. No weight is read.
  * Format: https://huggingface.co/docs/safetensors. WeightsError for whatever is missing or not as the format says.
  */
-export async function openCheckpoint(source: Source, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<Checkpoint> {
+export async function openCheckpoint(
+  source: Source,
+  { signal }: { signal?: AbortSignal | undefined } = {},
+): Promise<Checkpoint> {
   const single = 'model.safetensors'
   const index = `${single}.index.json`
   const tensors = new Map<string, StoredTensor>()

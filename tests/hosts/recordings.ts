@@ -74,7 +74,7 @@ async function recordModel(json: unknown, target: Target, format: StoredFormat):
     keep,
     async compile(graph) {
       recorded = graph
-      return { maxTokens: 1, dispatches: 0, run: async () => ({}), trace: async () => [], dispose() {} }
+      return { maxTokens: 1, dispatches: () => 0, run: async () => ({}), trace: async () => [], dispose() {} }
     },
   }
   const config = textConfig(json)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { cpuTarget } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
-import type { Target } from '../../src/graph/target.ts'
+import { defaultLimits, type Target } from '../../src/graph/target.ts'
 import { expectWithin, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { caseOf, goldens, halfCase, type Options, row, rows, small } from './attention_cases.ts'
 
@@ -22,7 +22,10 @@ test.each([
   ['three', { heads: 3, kvHeads: 1, headDim: 32 }],
   ['all see all', { heads: 2, kvHeads: 2, headDim: 32, causal: false }],
 ] as const)('%s, prefix, fork and decode', async (_, options) => {
-  await sameOnEveryDevice({ ...caseOf(tiled(options), rows, { gate: true }), kernels: ['attention_tiled'] })
+  await sameOnEveryDevice({
+    ...caseOf(tiled(options), rows, { gate: true }),
+    kernels: ['attention_tiled', 'attention_tiled'],
+  })
 })
 
 // As in attention.test.ts.
@@ -43,6 +46,41 @@ test('a row has the same bits whatever its neighbours', async () => {
     expect(alone.y).toEqual(among.y!.subarray(first * size, (first + s.length) * size))
     first += s.length
   }
+})
+
+test('high tiles, for runs that fill a large device with them, give the bits of low ones', async () => {
+  const segments = [row(70, 0, { prefixStart: 75, prefixLength: 5 })]
+  for (let i = 0; i < 64; i++) segments.push(row(1 + (i % 2), 80 + 2 * i))
+  const size = small.heads * small.headDim
+  const q = noise(166 * size, 3)
+  const kv = noise(210 * 2 * small.kvHeads * small.headDim, 4)
+  const many = caseOf(tiled(small), segments, { q, kv })
+  expect(many.counts!.C).toBeGreaterThan(63)
+  await sameOnEveryDevice(many)
+  const among = await runOn(await gpu(), many)
+  const alone = await runOn(await gpu(), caseOf(tiled(small), segments.slice(0, 1), { q, kv }))
+  expect(alone.y!.length).toBe(70 * size)
+  expect(among.y!.slice(0, 70 * size)).toEqual(alone.y)
+})
+
+test('one form of tiles serves each run', () => {
+  const graph = new Graph({ ...cpuTarget, limits: { ...defaultLimits, workgroupBytes: 32768 }, software: false })
+  const { operands, op } = caseOf({ heads: 8, kvHeads: 2, headDim: 256 }, rows)
+  op(Object.fromEntries(Object.entries(operands).map(([n, o]) => [n, graph.input(n, o.shape, o.format)])), graph)
+  const [low, high] = graph.steps.map(({ workgroups, kernel, constants }) => ({
+    groups: (T: number) => workgroups({ T, S: 1, C: Math.ceil(T / 64), R: 1 }),
+    flops: (T: number) => kernel.cost(constants, { T, S: 1, C: Math.ceil(T / 64), R: 1 }).flops,
+  }))
+  expect(graph.steps).toHaveLength(2)
+  expect([low!.groups(228), high!.groups(228)]).toEqual([
+    [2, 16, 4],
+    [0, 0, 0],
+  ])
+  expect([low!.groups(4096), high!.groups(4096)]).toEqual([
+    [0, 0, 0],
+    [2, 4, 64],
+  ])
+  expect([low!.flops(4096), high!.flops(228)]).toEqual([0, 0])
 })
 
 test('a token has the same bits in one run, behind a prefix and decoded', async () => {

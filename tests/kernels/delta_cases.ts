@@ -8,16 +8,14 @@ import { fixtureTensors } from '../fixtures.ts'
 export interface DeltaData {
   readonly dims: DeltaDims
   readonly lengths: readonly number[]
-  readonly qk: Float32Array
-  readonly c: Float32Array
+  readonly qkv: Float32Array
   readonly gates: Float32Array
   /** [segments, NV, DK, DV]; without it they start from zeros. */
   readonly state0?: Float32Array | undefined
 }
 
 const widths = ({ keyHeads: NK, valueHeads: NV, keyWidth: DK, valueWidth: DV }: DeltaDims) => ({
-  qk: 2 * NK * DK,
-  c: 2 * NK * DK + NV * DV,
+  qkv: 2 * NK * DK + NV * DV,
   gates: 2 * NV,
   state: NV * DK * DV,
 })
@@ -48,9 +46,9 @@ export interface Slots {
 }
 
 /** Unless told, segment i starts from slot 1 + i, or from zeros, and leaves its state in slot 1 + S + i. */
-export function deltaOperands({ dims, lengths, qk, c, gates, state0 }: DeltaData, slots?: Slots) {
+export function deltaOperands({ dims, lengths, qkv, gates, state0 }: DeltaData, slots?: Slots) {
   const S = lengths.length
-  const { keyHeads: NK, valueHeads: NV, keyWidth: DK, valueWidth: DV } = dims
+  const { valueHeads: NV, keyWidth: DK, valueWidth: DV } = dims
   const width = widths(dims)
   const pool = noise((1 + 2 * S) * width.state, 99) // slot 0 and what is written are never read: any numbers will do
   if (state0) pool.set(state0, width.state)
@@ -63,8 +61,7 @@ export function deltaOperands({ dims, lengths, qk, c, gates, state0 }: DeltaData
     counts: tables.counts,
     operands: {
       ...tables.operands,
-      qk: { shape: ['T', 2 * NK * DK], data: qk },
-      c: { shape: ['T', width.c], data: c },
+      qkv: { shape: ['T', width.qkv], data: qkv },
       gates: { shape: ['T', 2 * NV], data: gates },
       state: { shape: ['*', NV, DK, DV], data: pool, kept: true },
     } satisfies Record<string, Operand>,
@@ -73,8 +70,11 @@ export function deltaOperands({ dims, lengths, qk, c, gates, state0 }: DeltaData
 
 export const deltaCase = (data: DeltaData, form: DeltaForm, slots?: Slots): Case => ({
   ...deltaOperands(data, slots),
-  op: ({ qk, c, gates, state, segments, chunks }) => ({
-    o: deltaRule(qk!, c!, gates!, state!, { segments: segments!, chunks: chunks! }, data.dims, { form }),
+  op: ({ qkv, gates, state, segments, chunks }) => ({
+    o: deltaRule(qkv!, gates!, state!, { segments: segments!, chunks: chunks! }, data.dims, {
+      form,
+      parts: 1,
+    }),
     state: state!,
   }),
   kernels: form === 'recurrent' ? ['delta_rule'] : ['delta_chunk', 'delta_scan'],
@@ -87,13 +87,12 @@ export const statesAfter = ({ state }: Results, { dims, lengths }: DeltaData): F
 /** The segments [i, j) of data as data of their own. */
 export function part(data: DeltaData, i: number, j: number): DeltaData {
   const sum = (n: number): number => data.lengths.slice(0, n).reduce((a, b) => a + b, 0)
-  const { qk, c, gates, state } = widths(data.dims)
+  const { qkv, gates, state } = widths(data.dims)
   const tokens = (values: Float32Array, width: number): Float32Array => values.slice(sum(i) * width, sum(j) * width)
   return {
     dims: data.dims,
     lengths: data.lengths.slice(i, j),
-    qk: tokens(data.qk, qk),
-    c: tokens(data.c, c),
+    qkv: tokens(data.qkv, qkv),
     gates: tokens(data.gates, gates),
     state0: data.state0?.slice(i * state, j * state),
   }
@@ -113,22 +112,21 @@ export function randomDelta(dims: DeltaDims, lengths: readonly number[], seed = 
   return {
     dims,
     lengths,
-    qk: normalised(noise(T * width.qk, seed), NK, DK),
-    c: noise(T * width.c, seed + 2),
+    qkv: normalised(noise(T * width.qkv, seed), width.qkv, NK, DK),
     gates,
     state0: withState ? noise(lengths.length * width.state, seed + 3) : undefined,
   }
 }
 
-/** Rows [q | k] of raw heads -> [q^ | k^] as `deltaPrepare` makes them, in double. */
-function normalised(raw: Float32Array, NK: number, DK: number): Float32Array {
-  const y = new Float32Array(raw.length)
-  for (let at = 0; at < raw.length; at += DK) {
-    const row = raw.subarray(at, at + DK)
-    const isQuery = (at / DK) % (2 * NK) < NK
-    const scale = 1 / Math.sqrt(row.reduce((s, v) => s + v * v, 1e-6)) / (isQuery ? Math.sqrt(DK) : 1)
-    for (let i = 0; i < DK; i++) y[at + i] = row[i]! * scale
-  }
+/** Rows [q | k | v] of raw heads -> [q^ | k^ | v] as `deltaPrepare` makes them, in double. */
+function normalised(raw: Float32Array, width: number, NK: number, DK: number): Float32Array {
+  const y = raw.slice()
+  for (let t = 0; t < raw.length; t += width)
+    for (let head = 0; head < 2 * NK; head++) {
+      const row = y.subarray(t + head * DK, t + (head + 1) * DK)
+      const scale = 1 / Math.sqrt(row.reduce((s, v) => s + v * v, 1e-6)) / (head < NK ? Math.sqrt(DK) : 1)
+      row.set(row.map((v) => v * scale))
+    }
   return y
 }
 
@@ -162,12 +160,11 @@ export function golden(name: string): Golden {
     }
     return joined
   }
-  const raw = beside(get('q').data, get('k').data)
+  const raw = beside(get('q').data, get('k').data, get('v').data)
   return {
     dims: { keyHeads: heads, valueHeads: heads, keyWidth: width, valueWidth: width },
     lengths: Array.from({ length: B }, () => T),
-    qk: normalised(raw, heads, width),
-    c: beside(raw, get('v').data),
+    qkv: normalised(raw, 3 * heads * width, heads, width),
     gates: beside(get('g').data, get('beta').data),
     state0: file.names.includes(`${name}.state0`) ? get('state0').data : undefined,
     out: get('out').data,

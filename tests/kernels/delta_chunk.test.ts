@@ -2,18 +2,18 @@ import { expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { ShapeError } from '../../src/errors.ts'
 import { Graph } from '../../src/graph/graph.ts'
-import { deltaChunk } from '../../src/kernels/delta_chunk.ts'
+import { type ChunkTile, deltaChunk } from '../../src/kernels/delta_chunk.ts'
 import { type Case, expectClose, gpu, runOn, sameOnEveryDevice } from '../check.ts'
 import { type DeltaData, deltaOperands, golden, lengths, randomDelta } from './delta_cases.ts'
 
-function chunkCase(data: DeltaData): Case {
+function chunkCase(data: DeltaData, tile: ChunkTile = { parts: 1 }): Case {
   const { counts, operands } = deltaOperands(data)
   const { state: _, ...rest } = operands
   return {
     counts,
     operands: rest,
-    op: ({ qk, c, gates, segments, chunks }) => ({
-      ...deltaChunk(qk!, c!, gates!, { segments: segments!, chunks: chunks! }, data.dims),
+    op: ({ qkv, gates, segments, chunks }) => ({
+      ...deltaChunk(qkv!, gates!, { segments: segments!, chunks: chunks! }, data.dims, tile),
     }),
     kernels: ['delta_chunk'],
   }
@@ -43,6 +43,16 @@ test('decays that sum to thousands', async () => {
   expect(decay![60 * 2 + 1]).toBeCloseTo(Math.exp(-0.186), 6)
 })
 
+test('parts change no bit', async () => {
+  const data = randomDelta({ ...dims, valueHeads: 2 }, [70, 3], 8)
+  const [whole, parts] = [
+    await runOn(await gpu(), chunkCase(data)),
+    await runOn(await gpu(), chunkCase(data, { parts: 3 })),
+  ]
+  expect(whole.uw!.length).toBeGreaterThan(0)
+  expect(parts).toEqual(whole)
+})
+
 test('P is zero behind the diagonal', async () => {
   for (const device of [cpuDevice('test'), await gpu()]) {
     const { p } = await runOn(device, chunkCase(randomDelta({ ...dims, keyHeads: 1, valueHeads: 1 }, [66], 6)))
@@ -56,9 +66,9 @@ test('P is zero behind the diagonal', async () => {
 test('wrong shapes are named', () => {
   const g = new Graph(cpuDevice('test').target)
   const tables = { segments: g.input('segments', ['S', 8], 'u32'), chunks: g.input('chunks', ['C', 2], 'u32') }
-  const [qk, c, gates] = [g.input('qk', ['T', 128]), g.input('c', ['T', 256]), g.input('gates', ['T', 8])]
-  expect(() => deltaChunk(c, c, gates, tables, dims)).toThrow(ShapeError)
-  expect(() => deltaChunk(c, c, gates, tables, dims)).toThrow('qk (c) has shape [T,256], expected [T,128]')
-  expect(() => deltaChunk(qk, c, qk, tables, dims)).toThrow('gates (qk) has shape [T,128], expected [T,8]')
-  expect(() => deltaChunk(qk, c, gates, tables, { ...dims, keyWidth: 12 })).toThrow('key width 12, expected a multiple')
+  const [qkv, gates] = [g.input('qkv', ['T', 256]), g.input('gates', ['T', 8])]
+  expect(() => deltaChunk(gates, gates, tables, dims)).toThrow(ShapeError)
+  expect(() => deltaChunk(gates, gates, tables, dims)).toThrow('qkv (gates) has shape [T,8], expected [T,256]')
+  expect(() => deltaChunk(qkv, qkv, tables, dims)).toThrow('gates (qkv) has shape [T,256], expected [T,8]')
+  expect(() => deltaChunk(qkv, gates, tables, { ...dims, keyWidth: 12 })).toThrow('key width 12, expected a multiple')
 })

@@ -8,8 +8,8 @@ import { type Case, expectWithin, gpu, noise, runOn, sameOnEveryDevice } from '.
 interface Values {
   readonly c?: Float32Array
   readonly x?: Float32Array
-  readonly aLog?: Float32Array
-  readonly dtBias?: Float32Array
+  /** A_log, then dt_bias. */
+  readonly gateWeights?: Float32Array
 }
 
 function prepareCase(dims: DeltaDims, T: number, values: Values = {}): Case {
@@ -21,10 +21,9 @@ function prepareCase(dims: DeltaDims, T: number, values: Values = {}): Case {
     operands: {
       c: { shape: ['T', channels], data: values.c ?? noise(T * channels, 1) },
       x: { shape: ['T', wide], data: values.x ?? noise(T * wide, 2).map((v) => 6 * v) },
-      aLog: { shape: [NV], data: values.aLog ?? noise(NV, 3).map((v) => 2 * v), kept: true },
-      dtBias: { shape: [NV], data: values.dtBias ?? noise(NV, 4).map((v) => 4 * v), kept: true },
+      gateWeights: { shape: [2, NV], data: values.gateWeights ?? noise(2 * NV, 3).map((v) => 3 * v), kept: true },
     },
-    op: ({ c, x, aLog, dtBias }) => ({ ...deltaPrepare(c!, x!, aLog!, dtBias!, dims) }),
+    op: ({ c, x, gateWeights }) => ({ ...deltaPrepare(c!, x!, gateWeights!, dims) }),
     kernels: ['delta_prepare'],
   }
 }
@@ -82,12 +81,11 @@ test('heads are normed with eps on the sum, gates are the published formulas', a
   const values = {
     c: Float32Array.of(...c, 9, 9, 9, 9),
     x,
-    aLog: Float32Array.of(Math.LN2),
-    dtBias: Float32Array.of(0.25),
+    gateWeights: Float32Array.of(Math.LN2, 0.25),
   }
   const tiny = 1e-3 / Math.sqrt(1e-6 + 1e-6) / 2
   for (const device of [cpu, await gpu()]) {
-    const { qk, gates } = await runOn(device, prepareCase(small, 3, values))
+    const { qkv, gates } = await runOn(device, prepareCase(small, 3, values))
     const r5 = Math.sqrt(5)
     const want = [
       0.5 / r5,
@@ -115,7 +113,14 @@ test('heads are normed with eps on the sum, gates are the published formulas', a
       5 / 13,
       12 / 13,
     ]
-    expectWithin(qk!, Float32Array.from(want), 1e-6, 1e-6, 'qk')
+    expectWithin(
+      qkv!.filter((_, i) => i % 12 < 8),
+      Float32Array.from(want),
+      1e-6,
+      1e-6,
+      'q^ and k^',
+    )
+    expect(qkv!.filter((_, i) => i % 12 >= 8)).toEqual(values.c.filter((_, i) => i % 12 >= 8))
     const g = [-2.273742, 0.5, -1.151879, 0.731059, -4.700413, 0.268941]
     expectWithin(gates!, Float32Array.from(g), 1e-6, 1e-6, 'gates')
   }
@@ -123,7 +128,7 @@ test('heads are normed with eps on the sum, gates are the published formulas', a
 
 test('g is floored where nothing of a state would stay', async () => {
   const x = gateRows([0, 0, 0, 0], [-100, 20, 1e4, 3e38])
-  const values = { c: noise(48), x, aLog: Float32Array.of(2), dtBias: Float32Array.of(0) }
+  const values = { c: noise(48), x, gateWeights: Float32Array.of(2, 0) }
   for (const device of [cpu, await gpu()]) {
     const { gates } = await runOn(device, prepareCase(small, 4, values))
     expect([0, 2, 4, 6].map((i) => gates![i])).toEqual([expect.closeTo(0, 6), -88, -88, -88])
@@ -138,7 +143,7 @@ test('a token has the same bits among others as alone', async () => {
   const device = await gpu()
   const all = await runOn(device, prepareCase(dims, 5, { c, x }))
   const alone = await runOn(device, prepareCase(dims, 1, { c: c.slice(-channels), x: x.slice(-wide) }))
-  expect(all.qk!.slice(-128)).toEqual(alone.qk)
+  expect(all.qkv!.slice(-channels)).toEqual(alone.qkv)
   expect(all.gates!.slice(-8)).toEqual(alone.gates)
 })
 
@@ -146,12 +151,10 @@ test('wrong shapes are named', () => {
   const g = new Graph(cpu.target)
   const [c, x] = [g.input('c', ['T', 12]), g.input('x', ['T', 18])]
   const one = g.input('one', [1])
-  const two = g.input('two', [2])
-  expect(() => deltaPrepare(c, x, one, two, small)).toThrow(ShapeError)
-  expect(() => deltaPrepare(c, x, one, two, small)).toThrow('dtBias (two) has shape [2], expected [1]')
-  expect(() => deltaPrepare(c, c, one, one, small)).toThrow('x (c) has shape [T,12], expected [T,18]')
-  expect(() => deltaPrepare(c, x, one, one, { ...small, keyHeads: 2 })).toThrow(
-    '1 value heads, expected a multiple of 2',
-  )
-  expect(() => deltaPrepare(c, x, one, one, { ...small, keyWidth: 6 })).toThrow('head widths 6 and 4')
+  const two = g.input('two', [2, 1])
+  expect(() => deltaPrepare(c, x, one, small)).toThrow(ShapeError)
+  expect(() => deltaPrepare(c, x, one, small)).toThrow('gateWeights (one) has shape [1], expected [2,1]')
+  expect(() => deltaPrepare(c, c, two, small)).toThrow('x (c) has shape [T,12], expected [T,18]')
+  expect(() => deltaPrepare(c, x, two, { ...small, keyHeads: 2 })).toThrow('1 value heads, expected a multiple of 2')
+  expect(() => deltaPrepare(c, x, two, { ...small, keyWidth: 6 })).toThrow('head widths 6 and 4')
 })

@@ -41,8 +41,28 @@ describe('is the same on every device', () => {
         w: { shape: [D], kept: true },
       },
       counts: { T },
-      op: ({ x, z, w }) => ({ y: gatedRmsNorm(x!, { of: z!, column: before }, w!, { eps: 1e-6 }) }),
+      op: ({ x, z, w }) => ({
+        y: gatedRmsNorm(x!, { of: z!, column: before }, w!, { eps: 1e-6, summing: 'alone' }),
+      }),
       kernels: ['gated_rms_norm'],
+    }),
+  )
+
+  test.each([
+    [3, 16, 128, 0, 0],
+    [5, 3, 20, 7, 3],
+  ])('shared: %i tokens, %i heads of %i, gate after %i columns and before %i', (T, heads, D, before, after) =>
+    sameOnEveryDevice({
+      operands: {
+        x: { shape: ['T', heads * D] },
+        z: { shape: ['T', before + heads * D + after] },
+        w: { shape: [D], kept: true },
+      },
+      counts: { T },
+      op: ({ x, z, w }) => ({
+        y: gatedRmsNorm(x!, { of: z!, column: before }, w!, { eps: 1e-6, summing: 'shared' }),
+      }),
+      kernels: ['gated_rms_norm_shared'],
     }),
   )
 

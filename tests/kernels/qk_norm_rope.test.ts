@@ -37,11 +37,18 @@ function caseOf(options: QkNormRope, rows: readonly Segment[], given: Given = {}
     },
     counts,
     op: ({ x, norms, rope, kv, segments, segmentOf }) => ({
-      q: qkNormRope(x!, norms!, rope!, kv!, { segments: segments!, segmentOf: segmentOf! }, options),
+      q: qkNormRope(
+        x!,
+        norms!,
+        rope!,
+        kv!,
+        { segments: segments!, segmentOf: segmentOf! },
+        { summing: 'alone', ...options },
+      ),
       kv: kv!,
     }),
     tolerance: given.tolerance ?? 1e-5,
-    kernels: ['qk_norm_rope'],
+    kernels: [options.summing === 'shared' ? 'qk_norm_rope_shared' : 'qk_norm_rope'],
   }
 }
 
@@ -117,6 +124,12 @@ test.each([
   ['odd heads, several rows', odd, several],
   ['one head that turns as a whole', { heads: 1, kvHeads: 1, headDim: 32, rotary: 32, eps: 1e-5 }, [row(7, 2, 3)]],
 ] as const)('%s', (_, options, rows) => sameOnEveryDevice(caseOf(options, rows)))
+
+test.each([
+  ['published heads', published, [row(5, 1)]],
+  ['small heads, several rows', small, several],
+  ['odd heads, several rows', odd, several],
+] as const)('shared: %s', (_, options, rows) => sameOnEveryDevice(caseOf({ ...options, summing: 'shared' }, rows)))
 
 // Half precision keeps 11 bits: 2^-12 of the value, and the values stay below 8.
 test('an f16 cache', () => sameOnEveryDevice(caseOf(small, several, { cache: 'f16', tolerance: 5e-4 })))

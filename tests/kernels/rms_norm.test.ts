@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
 import { gatherRows } from '../../src/kernels/gather_rows.ts'
-import { rmsNorm } from '../../src/kernels/rms_norm.ts'
-import { type Case, expectWithin, gpu, runOn, sameOnEveryDevice } from '../check.ts'
+import type { Summing } from '../../src/kernels/lib/slices.ts'
+import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../../src/kernels/rms_norm.ts'
+import { defaultLimits, type Target } from '../../src/graph/target.ts'
+import { type Case, expectWithin, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { fixtureTensors } from '../fixtures.ts'
 
 const goldens = fixtureTensors('ops/ops.safetensors')
@@ -43,7 +45,7 @@ describe('is the same on every device', () => {
     sameOnEveryDevice({
       operands: { x: { shape: ['T', width] }, w: { shape: [width], kept: true } },
       counts: { T },
-      op: ({ x, w }) => ({ y: rmsNorm(x!, w!, { eps: 1e-6, offset: 1 }) }),
+      op: ({ x, w }) => ({ y: rmsNorm(x!, w!, { eps: 1e-6, offset: 1, summing: 'alone' }) }),
       kernels: ['rms_norm'],
     }),
   )
@@ -65,6 +67,77 @@ describe('is the same on every device', () => {
   )
 })
 
+/** The residual and its norm from `parts` partial sums, and the norm of three rows alone. */
+function addCase(T: number, width: number, parts: number, summing: Summing, x = noise(T * width, 1)): Case {
+  const suffix = summing === 'shared' ? '_shared' : ''
+  return {
+    operands: {
+      x: { shape: ['T', width], data: x },
+      parts: { shape: ['T', parts * width], data: noise(T * parts * width, 2) },
+      w: { shape: [width], kept: true },
+      index: { shape: ['R'], format: 'u32', data: Uint32Array.of(T - 1, 0, T >> 1) },
+    },
+    counts: { T, R: 3 },
+    op: ({ x, parts, w, index }) => {
+      const options = { eps: 1e-6, offset: 1, summing } as const
+      const { x: sum, y } = addRmsNorm(x!, parts!, w!, options)
+      return { sum, y, read: gatherAddRmsNorm(x!, parts!, w!, index!, options) }
+    },
+    kernels: [`add_rms_norm${suffix}`, `gather_add_rms_norm${suffix}`],
+  }
+}
+
+describe.each(['alone', 'shared'] as const)('adds partial sums first, %s', (summing) => {
+  test.each([
+    [3, 6, 2],
+    [5, 64, 1],
+    [9, 1040, 4],
+  ])('%i rows of %i, %i parts', (T, width, parts) => sameOnEveryDevice(addCase(T, width, parts, summing)))
+
+  test('is the norm of the sum, and a row has the same bits wherever it stands', async () => {
+    const [T, width] = [5, 64]
+    const x = noise(T * width, 1)
+    const row = x.slice(4 * width)
+    const device = await gpu()
+    const all = await runOn(device, addCase(T, width, 2, summing, x))
+    const parts = noise(T * 2 * width, 2)
+    const sum = x.map((v, i) => v + parts[Math.floor(i / width) * 2 * width + (i % width)]!)
+    const want = sum.map((v, i) => Math.fround(v + parts[(Math.floor(i / width) * 2 + 1) * width + (i % width)]!))
+    expect(all.sum).toEqual(want)
+    expect(all.read!.slice(0, width)).toEqual(all.y!.slice(4 * width))
+    const alone = addCase(1, width, 2, summing, row)
+    const own = { ...alone.operands.parts!, data: parts.slice(8 * width) }
+    const one = await runOn(device, { ...alone, operands: { ...alone.operands, parts: own } })
+    expect(one.y).toEqual(all.y!.slice(4 * width))
+  })
+})
+
+describe('shared among invocations', () => {
+  test.each([
+    [1, 1],
+    [7, 100],
+    [2, 2048],
+  ])('%i rows of %i', (T, width) =>
+    sameOnEveryDevice({
+      operands: { x: { shape: ['T', width] }, w: { shape: [width], kept: true } },
+      counts: { T },
+      op: ({ x, w }) => ({ y: rmsNorm(x!, w!, { eps: 1e-6, offset: 1, summing: 'shared' }) }),
+      kernels: ['rms_norm_shared'],
+    }),
+  )
+})
+
+test('the target decides', () => {
+  const picked = (target: Partial<Target>): string => {
+    const graph = new Graph({ ...cpuDevice('test').target, limits: defaultLimits, ...target })
+    rmsNorm(graph.input('x', ['T', 8]), graph.input('w', [8]), { eps: 0 })
+    return graph.steps[0]!.kernel.name
+  }
+  expect(picked({ software: true })).toBe('rms_norm')
+  expect(picked({ software: false })).toBe('rms_norm_shared')
+  expect(picked({ software: false, disabled: new Map([['rms_norm_shared', 'tested']]) })).toBe('rms_norm')
+})
+
 test('says what does not fit', () => {
   const graph = new Graph(cpuDevice('test').target)
   const x = graph.input('x', ['T', 8])
@@ -73,4 +146,7 @@ test('says what does not fit', () => {
   expect(() => rmsNorm(graph.input('cube', ['T', 2, 8]), w, { eps: 0 })).toThrow('shape [T,2,8], expected [T,8]')
   expect(() => rmsNorm(x, graph.input('half', [8], 'f16'), { eps: 0 })).toThrow('format f16, expected f32')
   expect(() => rmsNorm(graph.input('pool', ['*', 8]), w, { eps: 0 })).toThrow('pool is a pool')
+  const wide = graph.input('wide', ['T', 20])
+  expect(() => addRmsNorm(x, wide, w, { eps: 0 })).toThrow("parts (wide) has 20 columns, expected a multiple of x's 8")
+  expect(() => gatherAddRmsNorm(x, x, w, w, { eps: 0 })).toThrow('index (w) has format f32, expected u32')
 })

@@ -3,16 +3,13 @@ import { tableShapes } from '../../graph/segments.ts'
 import type { Target } from '../../graph/target.ts'
 import type { Format, Tensor } from '../../graph/tensor.ts'
 import { attention } from '../../kernels/attention.ts'
-import { causalConv } from '../../kernels/causal_conv.ts'
-import { deltaPrepare } from '../../kernels/delta_prepare.ts'
+import { convPrepare } from '../../kernels/conv_prepare.ts'
 import { deltaRule } from '../../kernels/delta_rule.ts'
 import { embedding } from '../../kernels/embedding.ts'
 import { gatedRmsNorm } from '../../kernels/gated_rms_norm.ts'
-import { gatherRows } from '../../kernels/gather_rows.ts'
-import { linear } from '../../kernels/linear.ts'
+import { linear, linearParts } from '../../kernels/linear.ts'
 import { qkNormRope } from '../../kernels/qk_norm_rope.ts'
-import { rmsNorm } from '../../kernels/rms_norm.ts'
-import { swiglu } from '../../kernels/swiglu.ts'
+import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../../kernels/rms_norm.ts'
 import type { TextConfig } from './config.ts'
 import type { LayerPool } from './pools.ts'
 import type { AttentionWeights, DeltaWeights, LayerWeights, TextWeights } from './weights.ts'
@@ -49,8 +46,17 @@ interface Context {
 }
 
 /**
- * Qwen3.5's text model: x is the residual stream ['T', H] in f32. Returns the final norm at the tokens to be read,
- * ['R', H]; logits are its products with rows of the LM head.
+ * The residual stream x ['T', H] in f32, and what is still to be added to it: parts of a product that was split along
+ * K, which the next norm adds on its way.
+ */
+interface Stream {
+  readonly x: Tensor
+  readonly parts?: Tensor
+}
+
+/**
+ * Qwen3.5's text model. Returns the final norm at the tokens to be read, ['R', H]; logits are its products with rows of
+ * the LM head.
  */
 export function textModel(
   graph: Graph,
@@ -60,34 +66,41 @@ export function textModel(
   run: TextInputs,
 ): Tensor {
   const context: Context = { graph, c, run, operand: graph.target.operand }
-  let x = graph.name(embedding(run.ids, run.table), 'embed')
+  let stream: Stream = { x: graph.name(embedding(run.ids, run.table), 'embed') }
   w.layers.forEach((layer, i) => {
-    x = decoderLayer(context, layer, pools[i]!, x, `layers.${i}`)
+    stream = decoderLayer(context, layer, pools[i]!, stream, `layers.${i}`)
   })
-  return graph.name(rmsNorm(gatherRows(x, run.read), w.norm, zeroCentred(c, context.operand)), 'norm')
+  return graph.name(gatherAddRmsNorm(stream.x, stream.parts!, w.norm, run.read, zeroCentred(context)), 'norm')
 }
 
-/** x += mixer(norm(x)); x += mlp(norm(x)) */
-function decoderLayer(context: Context, w: LayerWeights, pool: LayerPool, x: Tensor, at: string): Tensor {
-  const { graph, c, operand } = context
-  const norm = zeroCentred(c, operand)
-  const h = rmsNorm(x, w.inputNorm, norm)
+/** x += mixer(norm(x)); x += down(silu(gate norm(x)) · up norm(x)) */
+function decoderLayer(context: Context, w: LayerWeights, pool: LayerPool, stream: Stream, at: string): Stream {
+  const { graph, operand } = context
+  const before = normed(context, stream, w.inputNorm)
   const mixed =
-    w.mixer.kind === 'linear' ? gatedDeltaNet(context, w.mixer, pool, h) : gatedAttention(context, w.mixer, pool, h)
-  const y = graph.name(linear(mixed, w.mixer.out, { add: x }), `${at}.mixer`)
-  const gateUp = linear(rmsNorm(y, w.postNorm, norm), w.gateUp)
-  return graph.name(linear(swiglu(gateUp, { format: operand }), w.down, { add: y }), `${at}.out`)
+    w.mixer.kind === 'linear'
+      ? gatedDeltaNet(context, w.mixer, pool, before.y)
+      : gatedAttention(context, w.mixer, pool, before.y)
+  const mixer = graph.name(linearParts(mixed, w.mixer.out).parts, `${at}.mixer`)
+  const between = normed(context, { x: before.x, parts: mixer }, w.postNorm)
+  const activated = linear(between.y, w.gateUp, { finish: 'swiglu', format: operand })
+  return { x: between.x, parts: graph.name(linearParts(activated, w.down).parts, `${at}.mlp`) }
+}
+
+/** The stream with its parts added, and its norm. */
+function normed(context: Context, { x, parts }: Stream, w: Tensor): { x: Tensor; y: Tensor } {
+  if (parts) return addRmsNorm(x, parts, w, zeroCentred(context))
+  return { x, y: rmsNorm(x, w, zeroCentred(context)) }
 }
 
 /** S ← e^g S + k (β (v - Sᵀk))ᵀ,  o = Sᵀq,  normed and gated by z. */
 function gatedDeltaNet({ c, run, operand }: Context, w: DeltaWeights, pool: LayerPool, h: Tensor): Tensor {
   if (pool.kind !== 'linear') throw new TypeError('gated delta net: the pool is not of a linear layer')
-  const { keyHeads, keyWidth, valueHeads, valueWidth, kernel } = c.delta
+  const { keyHeads, keyWidth, valueHeads, valueWidth } = c.delta
   const channels = 2 * keyHeads * keyWidth + valueHeads * valueWidth
   const projected = linear(h, w.in) // q k v | z | b | a
-  const qkv = causalConv(projected, { channels, column: 0, kernel }, w.conv, pool.conv, run)
-  const { qk, gates } = deltaPrepare(qkv, projected, w.aLog, w.dtBias, c.delta)
-  const o = deltaRule(qk, qkv, gates, pool.state, run, c.delta)
+  const { qkv, gates } = convPrepare(projected, w.conv, w.gates, pool.conv, run, c.delta)
+  const o = deltaRule(qkv, gates, pool.state, run, c.delta)
   const z = { of: projected, column: channels }
   return gatedRmsNorm(o, z, w.norm, { eps: c.eps, format: operand })
 }
@@ -104,4 +117,4 @@ function gatedAttention({ c, run, operand }: Context, w: AttentionWeights, pool:
 }
 
 /** y = x / rms(x) · (1 + w): Qwen3.5 stores these weights around zero. */
-const zeroCentred = (c: TextConfig, format: Target['operand']) => ({ eps: c.eps, offset: 1, format }) as const
+const zeroCentred = ({ c, operand }: Context) => ({ eps: c.eps, offset: 1, format: operand }) as const

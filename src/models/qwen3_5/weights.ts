@@ -25,8 +25,7 @@ export interface DeltaWeights {
   readonly kind: 'linear'
   readonly in: Tensor // [2·keys + 2·values + 2·valueHeads, H]: q k v, z, b, a
   readonly conv: Tensor // [2·keys + values, 1, kernel]
-  readonly aLog: Tensor // [valueHeads]
-  readonly dtBias: Tensor // [valueHeads]
+  readonly gates: Tensor // [2, valueHeads]: A_log, dt_bias
   readonly norm: Tensor // [valueWidth]
   readonly out: Tensor // [H, values]
 }
@@ -88,8 +87,7 @@ function delta(w: Weights, c: TextConfig, at: string): DeltaWeights {
       c.hidden,
     ),
     conv: w.vector(`${at}.conv1d.weight`, [channels, 1, kernel]),
-    aLog: w.vector(`${at}.A_log`, [valueHeads]),
-    dtBias: w.vector(`${at}.dt_bias`, [valueHeads]),
+    gates: w.vectors(`${at}.gates`, [`${at}.A_log`, `${at}.dt_bias`], valueHeads),
     norm: w.vector(`${at}.norm.weight`, [valueWidth]),
     out: w.matrix(`${at}.out_proj.weight`, [c.hidden, values]),
   }

@@ -1,5 +1,6 @@
 import type { Plugin } from 'vite'
 import { defineConfig } from 'vitest/config'
+import { standalone } from './bench/standalone/build.ts'
 
 /** `import source from 'x.wgsl' with { type: 'text' }`, which Deno understands without help. */
 const wgsl: Plugin = {
@@ -32,8 +33,8 @@ const library = {
 }
 
 export default defineConfig(({ mode }) => ({
-  plugins: [wgsl],
-  ...(mode === 'demo' ? demo : library),
+  ...(mode === 'demo' ? demo : (standalone[mode] ?? library)),
+  plugins: [wgsl, standalone[mode]?.plugins],
   test: {
     include: ['tests/**/*.test.ts'],
     globalSetup: 'tests/hosts/setup.ts',

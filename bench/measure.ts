@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import pronounce from '../package.json' with { type: 'json' }
+import webgpu from 'webgpu/package.json' with { type: 'json' }
+import type { Device } from '../src/device/device.ts'
+
+/** One of the things compared. */
+export interface Case {
+  readonly name: string
+  run(): Promise<unknown>
+}
+
+export type Timing = {
+  readonly case: string
+  readonly medianMs: number
+  readonly minMs: number
+  readonly maxMs: number
+  readonly runs: number
+  readonly timesMs: readonly number[]
+}
+
+export interface Rounds {
+  readonly warmups: number
+  readonly runs: number
+}
+
+/** Times the cases in turn, round after round, so that drift of the machine meets all of them alike. */
+export async function interleave(cases: readonly Case[], { warmups, runs }: Rounds): Promise<Timing[]> {
+  const times = cases.map((): number[] => [])
+  for (let round = -warmups; round < runs; round++) {
+    for (const [i, { run }] of cases.entries()) {
+      const start = performance.now()
+      await run()
+      if (round >= 0) times[i]!.push(performance.now() - start)
+    }
+  }
+  return times.map((ms, i) => ({ case: cases[i]!.name, ...summary(ms), timesMs: ms }))
+}
+
+export function summary(ms: readonly number[]): Omit<Timing, 'case' | 'timesMs'> {
+  return { medianMs: median(ms), minMs: Math.min(...ms), maxMs: Math.max(...ms), runs: ms.length }
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+export type Row = Readonly<Record<string, unknown>>
+
+export interface Result extends Row {
+  readonly bench: string
+  readonly rows: readonly Row[]
+}
+
+declare const __COMMIT__: string // set by the build
+
+/** What every result says about where it comes from. */
+export function origin(device: Device): Row {
+  const { kind, name, software, dtype, precision, features, disabled } = device.report
+  return {
+    device: kind,
+    adapter: name,
+    software,
+    dtype,
+    precision,
+    features: [...device.target.features].sort(),
+    featuresOfAdapter: features,
+    disabled: [...device.target.disabled.keys(), ...disabled.map(({ variant }) => variant)].filter(unique),
+    commit: __COMMIT__,
+    versions: { pronounce: pronounce.version, node: process.version, webgpu: webgpu.version },
+    platform: `${process.platform} ${process.arch}${driver()}`,
+    date: new Date().toISOString(),
+    arguments: process.argv.slice(2),
+  }
+}
+
+const unique = <A>(x: A, i: number, all: readonly A[]): boolean => all.indexOf(x) === i
+
+/** The NVIDIA driver, which the adapter does not always name. */
+function driver(): string {
+  try {
+    const args = ['--query-gpu=name,driver_version', '--format=csv,noheader']
+    return `, ${execFileSync('nvidia-smi', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()}`
+  } catch {
+    return ''
+  }
+}
+
+/** Writes a result where `--out` says; the only way a file comes into bench/results. */
+export function save(out: string, result: Result): void {
+  mkdirSync(dirname(out), { recursive: true })
+  writeFileSync(out, `${JSON.stringify(result, rounded, 1)}\n`)
+}
+
+/** Six significant digits: more are noise. Counts stay whole. */
+const rounded = (_key: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value
+
+/** Rows as an aligned table for people; nested values are left to the JSON. */
+export function table(rows: readonly Row[]): string {
+  const flat = (v: unknown): v is string | number | boolean => ['string', 'number', 'boolean'].includes(typeof v)
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row).filter((key) => flat(row[key]))))]
+  const cells = [columns, ...rows.map((row) => columns.map((c) => (flat(row[c]) ? String(rounded(c, row[c])) : '')))]
+  const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i]!.length)))
+  return cells
+    .map((line) =>
+      line
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

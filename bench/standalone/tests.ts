@@ -1,0 +1,2 @@
+// The build writes one import for every test file here.
+export {}

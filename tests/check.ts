@@ -5,6 +5,7 @@ import type { Device } from '../src/device/device.ts'
 import { openDevice } from '../src/device/open.ts'
 import { Graph } from '../src/graph/graph.ts'
 import type { View } from '../src/graph/kernel.ts'
+import type { Target } from '../src/graph/target.ts'
 import { type Counts, elements, type Format, type Shape, type Tensor } from '../src/graph/tensor.ts'
 
 let opened: Promise<Device> | undefined
@@ -37,6 +38,8 @@ export interface Case {
   readonly op: (operands: Readonly<Record<string, Tensor>>, graph: Graph) => Readonly<Record<string, Tensor>>
   /** Largest |a - b| <= tolerance * (1 + |a|). */
   readonly tolerance?: number
+  /** What ops pick where the case forces nothing: the plain kernels, or what the device's target asks for. */
+  readonly pick?: 'plain' | 'target'
   /** The kernels that have to have run on WebGPU, in order. */
   readonly kernels?: readonly string[]
 }
@@ -44,8 +47,8 @@ export interface Case {
 export type Results = Readonly<Record<string, Float32Array>>
 
 /** Runs an op on one device. */
-export async function runOn(device: Device, { operands, op, counts: c }: Case): Promise<Results> {
-  const graph = new Graph(device.target)
+export async function runOn(device: Device, { operands, op, counts: c, pick }: Case): Promise<Results> {
+  const graph = new Graph(targetOf(device, pick))
   const n = counts(c)
   const inputs: Record<string, View | Uint8Array> = {}
   const tensors: Record<string, Tensor> = {}
@@ -87,8 +90,11 @@ export async function sameOnEveryDevice(c: Case): Promise<void> {
   for (const name of Object.keys(want)) expectClose(got[name]!, want[name]!, c.tolerance ?? 1e-5, name)
 }
 
+const targetOf = ({ target }: Device, pick: Case['pick'] = 'plain'): Target =>
+  pick === 'target' ? target : { ...target, software: true }
+
 function kernelsOf(c: Case, device: Device): string[] {
-  const graph = new Graph(device.target)
+  const graph = new Graph(targetOf(device, c.pick))
   const tensors = Object.fromEntries(
     Object.entries(c.operands).map(([name, { shape, format = 'f32' }]) => [name, graph.input(name, shape, format)]),
   )

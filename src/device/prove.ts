@@ -1,7 +1,7 @@
 import { DeviceError } from '../errors.ts'
 import { Graph } from '../graph/graph.ts'
 import type { Target } from '../graph/target.ts'
-import { type Counts, elements } from '../graph/tensor.ts'
+import { type Counts, elements, type Format, type Shape, type Tensor } from '../graph/tensor.ts'
 import { cpuDevice } from './cpu.ts'
 import type { Device, Inputs } from './device.ts'
 import { encode } from './formats.ts'
@@ -15,9 +15,14 @@ export interface Probe {
   /** Largest |device - twin| / (1 + |twin|): what its number formats allow. */
   readonly tolerance: number
   fits(target: Target): boolean
-  /** Records the op with the variant forced, its outputs named. Inputs left out are noise. */
-  record(graph: Graph): Inputs
+  /**
+   * Records the op with the variant forced, its outputs named. Inputs left out are noise; `pool` makes a pool of zeros
+   * for it.
+   */
+  record(graph: Graph, pool: MakePool): Inputs
 }
+
+export type MakePool = (shape: Shape, format: Format, rows: number) => Tensor
 
 const proven = new WeakMap<Device, Promise<void>>()
 
@@ -58,13 +63,19 @@ async function failure(device: Device, { record, counts, tolerance }: Probe): Pr
 
 async function solve(device: Device, record: Probe['record'], counts: Counts, target: Target) {
   const graph = new Graph(target)
-  const given = record(graph)
+  const pools: Tensor[] = []
+  const given = record(graph, (shape, format, rows) => {
+    const t = device.keep('probe', shape, format, rows)
+    pools.push(t)
+    return t
+  })
   const noise = [...graph.inputs].map(([name, t], i) => [name, encode(values(elements(t, counts), i + 1), t.format)])
   const program = await device.compile(graph)
   try {
     return await program.run({ ...Object.fromEntries(noise), ...given }, counts)
   } finally {
     program.dispose()
+    pools.forEach(device.release)
   }
 }
 

@@ -7,6 +7,6 @@ if (!adapter) throw new Error('Deno finds no adapter')
 const half = adapter.features.has('shader-f16')
 const gpu = await adapter.requestDevice({ requiredFeatures: half ? ['shader-f16'] : [] })
 const refused = half ? /^enable (?!f16;)/m : /^enable /m // naga takes no other extension
-const steps = distinctSteps(await recordAll()).filter((step) => !refused.test(sourceOf(step)))
+const steps = distinctSteps(recordAll()).filter((step) => !refused.test(sourceOf(step)))
 console.log(JSON.stringify(await compileAll(gpu, steps)))
 gpu.destroy()

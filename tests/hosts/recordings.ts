@@ -6,7 +6,8 @@ import { specialise } from '../../src/graph/kernel.ts'
 import { defaultLimits, type Target } from '../../src/graph/target.ts'
 import { type Format, type Shape, tensor } from '../../src/graph/tensor.ts'
 import { textConfig } from '../../src/models/qwen3_5/config.ts'
-import { textSession } from '../../src/models/qwen3_5/session.ts'
+import { makePools } from '../../src/models/qwen3_5/pools.ts'
+import { textGraph } from '../../src/models/qwen3_5/text.ts'
 import { textWeights } from '../../src/models/qwen3_5/weights.ts'
 import type { StoredFormat } from '../../src/weights/convert.ts'
 import type { Weights } from '../../src/weights/load.ts'
@@ -43,45 +44,39 @@ export interface Recorded {
 }
 
 /** The text model as recorded for every shape, target and format of the weights. */
-export async function recordAll(): Promise<Recorded[]> {
+export function recordAll(): Recorded[] {
   const recorded: Recorded[] = []
   for (const [model, config] of Object.entries(models))
-    for (const software of [true, false])
+    for (const driver of ['software', 'hardware', 'matrix units'] as const)
       for (const operand of halves)
         for (const cache of halves)
           for (const weights of weightFormats) {
-            const driver = software ? 'software' : 'hardware'
             const name = `${model}, ${driver}, operand ${operand}, cache ${cache}, weights ${weights}`
-            recorded.push({ name, graph: await recordModel(config, target({ software, operand, cache }), weights) })
+            recorded.push({ name, graph: recordModel(config, target(driver, operand, cache), weights) })
           }
   return recorded
 }
 
-const target = (t: Pick<Target, 'software' | 'operand' | 'cache'>): Target => ({
+type Driver = 'software' | 'hardware' | 'matrix units'
+const target = (driver: Driver, operand: Target['operand'], cache: Target['cache']): Target => ({
   kind: 'webgpu',
-  features: new Set(['shader-f16', 'subgroups', 'timestamp-query']),
+  software: driver === 'software',
+  features: new Set(['shader-f16', 'subgroups', ...(driver === 'matrix units' ? [MATRIX] : [])]),
   limits: defaultLimits,
+  operand,
+  cache,
   disabled: new Map(),
-  ...t,
+  ...(driver === 'matrix units' && { matrix: { M: 16, N: 16, K: 16 }, subgroupSize: 32 }),
 })
+const MATRIX = 'chromium-experimental-subgroup-matrix'
 
-/** What a session of this model hands its device to compile. */
-async function recordModel(json: unknown, target: Target, format: StoredFormat): Promise<Graph> {
+function recordModel(json: unknown, target: Target, format: StoredFormat): Graph {
   const keep = (label: string, shape: Shape, format: Format) => tensor({ label, shape, format, place: 'kept' })
-  let recorded: Graph | undefined
-  const device: Partial<Device> = {
-    target,
-    keep,
-    async compile(graph) {
-      recorded = graph
-      return { maxTokens: 1, dispatches: () => 0, run: async () => ({}), trace: async () => [], dispose() {} }
-    },
-  }
+  const device: Partial<Device> = { target, keep }
   const config = textConfig(json)
-  const rows = [256, config.hidden]
-  const head = keep('head', rows, format)
-  await textSession(device as Device, config, textWeights(unloaded(keep, format), config), head).program()
-  return recorded!
+  const pools = makePools(device as Device, config)
+  const head = keep('head', [256, config.hidden], format)
+  return textGraph(target, config, textWeights(unloaded(keep, format), config), pools.layers, head)
 }
 
 /** Answers every request for a tensor, whatever its name. */

@@ -1,3 +1,4 @@
+import type { Inputs } from '../../device/device.ts'
 import type { Probe } from '../../device/prove.ts'
 import { Graph } from '../../graph/graph.ts'
 import { linear, linearParts } from '../linear.ts'
@@ -6,7 +7,7 @@ import { linear, linearParts } from '../linear.ts'
  * Few rows, hundreds and thousands, so that every tile of a plan runs, with rows and columns left over; then SwiGLU in
  * f16 and a sum in parts.
  */
-const record: Probe['record'] = (graph) => {
+const record = (graph: Graph): Inputs => {
   const format = graph.target.operand
   const w = graph.input('w', [200, 128], format)
   const down = graph.input('down', [40, 160], format)

@@ -14,7 +14,7 @@ export type BothSummings = Readonly<Record<Summing, Kernel>>
 
 export const bothSummings = (kernel: Kernel): BothSummings => ({
   alone: { ...kernel, shader: [alone, ...kernel.shader] },
-  shared: { ...kernel, name: `${kernel.name}_shared`, shader: [shared, ...kernel.shader] },
+  shared: { ...kernel, name: `${kernel.name}_shared`, optional: true, shader: [shared, ...kernel.shader] },
 })
 
 /** Barriers compile slowly on software drivers. */

@@ -2,16 +2,16 @@ import type { Device, Profile, Program } from '../../device/device.ts'
 import { recordedProgram } from '../../device/recorded.ts'
 import { serial } from '../../device/serial.ts'
 import { ShapeError, WeightsError } from '../../errors.ts'
-import { Graph } from '../../graph/graph.ts'
+import type { Graph } from '../../graph/graph.ts'
 import { segmentTables } from '../../graph/segments.ts'
+import type { Target } from '../../graph/target.ts'
 import type { Tensor } from '../../graph/tensor.ts'
 import { variantProbes } from '../../kernels/lib/probes.ts'
-import { linear } from '../../kernels/linear.ts'
 import type { TextConfig } from './config.ts'
 import { makePools, type Pools } from './pools.ts'
 import { ropeTable } from './rope.ts'
 import { FREE_SLOT, type Row, type Run, schedule } from './schedule.ts'
-import { textInputs, textModel } from './text.ts'
+import { textGraph } from './text.ts'
 import type { TextWeights } from './weights.ts'
 
 export interface SessionOptions {
@@ -36,16 +36,8 @@ export interface Session {
 export function textSession(device: Device, c: TextConfig, w: TextWeights, head: Tensor): Session {
   const pools = makePools(device, c)
   const queue = serial() // a long row is a series of runs: nobody else's run may come between
-  const recorded = recordedProgram(
-    device,
-    (target) => {
-      const graph = new Graph(target)
-      const hidden = textModel(graph, c, w, pools.layers, textInputs(graph, c, w.embedding.format))
-      graph.output('logits', linear(hidden, head))
-      return graph
-    },
-    { probes: variantProbes },
-  )
+  const build = (target: Target): Graph => textGraph(target, c, w, pools.layers, head)
+  const recorded = recordedProgram(device, build, { probes: variantProbes })
 
   async function run(
     { pieces }: Run,

@@ -1,4 +1,4 @@
-import type { Graph } from '../../graph/graph.ts'
+import { Graph } from '../../graph/graph.ts'
 import { tableShapes } from '../../graph/segments.ts'
 import type { Target } from '../../graph/target.ts'
 import type { Format, Tensor } from '../../graph/tensor.ts'
@@ -35,6 +35,20 @@ export function textInputs(graph: Graph, c: TextConfig, tableFormat: Format): Te
     chunks: graph.input('chunks', tableShapes.chunks, 'u32'),
     read: graph.input('read', ['R'], 'u32'),
   }
+}
+
+/** From embedding rows to `logits` ['R', L], the products with the rows of `head` [L, H]. */
+export function textGraph(
+  target: Target,
+  c: TextConfig,
+  w: TextWeights,
+  pools: readonly LayerPool[],
+  head: Tensor,
+): Graph {
+  const graph = new Graph(target)
+  const hidden = textModel(graph, c, w, pools, textInputs(graph, c, w.embedding.format))
+  graph.output('logits', linear(hidden, head))
+  return graph
 }
 
 /** Everything that the layers share. */

@@ -1,0 +1,79 @@
+import type { MakePool, Probe } from '../../device/prove.ts'
+import type { Graph } from '../../graph/graph.ts'
+import { type Segment, segmentTables, tableShapes } from '../../graph/segments.ts'
+import type { Tensor } from '../../graph/tensor.ts'
+import { attention } from '../attention.ts'
+import { convPrepare } from '../conv_prepare.ts'
+import { deltaRule } from '../delta_rule.ts'
+import { gatedRmsNorm } from '../gated_rms_norm.ts'
+import { qkNormRope } from '../qk_norm_rope.ts'
+import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../rms_norm.ts'
+
+/** Two rows, one longer than a chunk, that continue nothing and leave their states. */
+const row = (length: number, to: number, kvStart: number): Segment => {
+  return { length, from: 0, to, prefixStart: 0, prefixLength: 0, kvStart, kvBefore: 0 }
+}
+const { counts, ...tables } = segmentTables([row(69, 1, 0), row(6, 2, 69)], 3)
+const read = Uint32Array.of(0, 68, 74)
+
+const tablesOf = (graph: Graph) => ({
+  segments: graph.input('segments', tableShapes.segments, 'u32'),
+  segmentOf: graph.input('segmentOf', tableShapes.segmentOf, 'u32'),
+  chunks: graph.input('chunks', tableShapes.chunks, 'u32'),
+})
+
+const delta = { keyHeads: 1, valueHeads: 2, keyWidth: 128, valueWidth: 128 }
+const heads = { heads: 2, kvHeads: 1, headDim: 256 }
+const channels = 2 * 128 + 2 * 128
+
+/** Everything between the products of a gated delta layer. */
+function deltaLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
+  const run = tablesOf(graph)
+  const x = graph.input('projected', ['T', channels + 2 * 128 + 4])
+  const conv = pool(['*', 3, channels], 'f32', 3)
+  const state = pool(['*', 2, 128, 128], 'f32', 3)
+  const weights = [graph.input('conv', [channels, 1, 4]), graph.input('gates', [2, 2])] as const
+  const { qkv, gates } = convPrepare(x, ...weights, conv, run, { ...delta, kernel: 4 })
+  const o = deltaRule(qkv, gates, state, run, delta)
+  return { y: gatedRmsNorm(o, { of: x, column: channels }, graph.input('w', [128]), { eps: 1e-6 }) }
+}
+
+/** Everything between the products of a gated attention layer. */
+function attentionLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
+  const run = tablesOf(graph)
+  const x = graph.input('projected', ['T', 2 * 2 * 256 + 2 * 256])
+  const kv = pool(['*', 2 * 256], graph.target.cache, 75)
+  const norms = graph.input('norms', [2, 256])
+  const q = qkNormRope(x, norms, graph.input('rope', ['T', 64]), kv, run, { ...heads, rotary: 64, eps: 1e-6 })
+  return { y: attention(q, kv, run, { ...heads, gate: x }) }
+}
+
+function norms(graph: Graph): Record<string, Tensor> {
+  const options = { eps: 1e-6, offset: 1 } as const
+  const [x, parts] = [graph.input('x', ['T', 256]), graph.input('parts', ['T', 512])]
+  const w = graph.input('w', [256])
+  const sum = addRmsNorm(x, parts, w, options)
+  const rows = gatherAddRmsNorm(x, parts, w, graph.input('read', ['R'], 'u32'), options)
+  return { plain: rmsNorm(x, w, options), ...sum, rows }
+}
+
+/** The optional kernels of each of these, tried together: a layer that is wrong gives up all of its own. */
+const layers: readonly [readonly string[], (graph: Graph, pool: MakePool) => Record<string, Tensor>, number][] = [
+  [['conv_prepare', 'delta_chunk', 'delta_scan', 'gated_rms_norm_shared'], deltaLayer, 1e-3],
+  [['qk_norm_rope_shared', 'attention_tiled'], attentionLayer, 5e-3],
+  [['rms_norm_shared', 'add_rms_norm_shared', 'gather_add_rms_norm_shared'], norms, 1e-4],
+]
+
+export const layerProbes: readonly Probe[] = layers.flatMap(([variants, layer, tolerance]) =>
+  variants.map((variant) => ({
+    variant,
+    counts,
+    tolerance,
+    fits: ({ software }) => !software,
+    record(graph: Graph, pool: MakePool) {
+      for (const [name, t] of Object.entries(layer(graph, pool))) graph.output(name, t)
+      const given = { ...tables, read }
+      return Object.fromEntries(Object.entries(given).filter(([name]) => graph.inputs.has(name)))
+    },
+  })),
+)

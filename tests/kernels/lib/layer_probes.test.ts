@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { cpuDevice, cpuTarget } from '../../../src/device/cpu.ts'
+import { Graph } from '../../../src/graph/graph.ts'
+import type { Target } from '../../../src/graph/target.ts'
+import { elements } from '../../../src/graph/tensor.ts'
+import { layerProbes } from '../../../src/kernels/lib/layer_probes.ts'
+import { noise } from '../../check.ts'
+
+const limits = { ...cpuTarget.limits, workgroupBytes: 48 * 1024, invocations: 1024 }
+const hardware: Target = { ...cpuTarget, kind: 'webgpu', software: false, limits }
+
+test.each(layerProbes.map((probe) => [probe.variant, probe] as const))('%s is in its probe', async (variant, probe) => {
+  expect(probe.fits(hardware)).toBe(true)
+  expect(probe.fits(cpuTarget)).toBe(false)
+  const device = cpuDevice('test')
+  const graph = new Graph(hardware)
+  const given = probe.record(graph, (shape, format, rows) => device.keep('pool', shape, format, rows))
+  const kernels = graph.steps.map(({ kernel }) => kernel)
+  expect(kernels.map(({ name }) => name)).toContain(variant)
+  const inputs = Object.fromEntries(
+    [...graph.inputs].map(([name, t], i) => [name, noise(elements(t, probe.counts), i + 1)]),
+  )
+  const outputs = await (await device.compile(graph)).run({ ...inputs, ...given }, probe.counts)
+  expect(Object.keys(outputs).length).toBeGreaterThan(0)
+  for (const [name, values] of Object.entries(outputs)) {
+    expect(values.every(Number.isFinite), name).toBe(true)
+    expect(
+      values.some((v) => Math.abs(v) > 1e-4),
+      `${name} is not all but zero`,
+    ).toBe(true)
+  }
+})

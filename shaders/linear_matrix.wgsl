@@ -1,30 +1,24 @@
 // The formula of linear.wgsl on matrix units: f16 operands, f32 sums. A workgroup makes BM x BN sums; its WM x WN
-// subgroups share them out and keep theirs in RM x RN fragments of FM x FN. x and w pass through workgroup memory in
-// tiles of BK terms, rows of x above rows of w, eight halves to a vec4u; the next tile waits in registers.
-// Fragments that lie in y as a whole may go there at once; the others go through `spill`, one (gate and up: two) per
-// subgroup at a time, and finish().
-// needs: lib/step, lib/rows, lib/columns, lib/fragment_*, lib/finish_*; alias X = W = vec4<u32>, Y;
+// subgroups share them out and keep theirs in RM x RN fragments of FM x FN, s00 to s33. x and w pass through workgroup
+// memory in tiles of BK terms, rows of x above rows of w, eight halves to a vec4u; the next tile waits in registers.
+// Fragments that lie in y as a whole may go there at once; the others go through finish(), sum by sum.
+// Unrolled by hand, a name for each: arrays in loops were six times slower (bench/attempts/linear_matrix_loops.md).
+// needs: lib/step, rows, columns, stage, fragments, fragment_rows, fragment_*, finish_*; alias X = W = vec4<u32>, Y;
 //   const IN, OUT, ROWS, HALVES, KS, BM, BN, BK, WM, WN, BLOCK = BN / WN, FM, FN, FK, SUBGROUP, Y_BINDING, Y_WIDTH
 
 @group(0) @binding(0) var<storage, read> x: array<X>;
 @group(0) @binding(1) var<storage, read> w: array<W>;
 @group(0) @binding(Y_BINDING) var<storage, read_write> y: array<Y>;
 
-alias Left = subgroup_matrix_left<f16, FK, FM>; // columns, rows
-alias Right = subgroup_matrix_right<f16, FN, FK>;
-alias Sums = subgroup_matrix_result<f32, FN, FM>;
-
-const RM = BM / WM / FM;
-const RN = BN / WN / FN;
 const WORKGROUP = WM * WN * SUBGROUP;
 const BK8 = BK / 8;
+const FK8 = FK / 8;
+const STEPS = min(BK / FK, 2); // of FK terms at once
 const WIDTH = BK8 + 1; // of a row in workgroup memory: one more, so that rows begin in different banks
-const XS = BM * BK8 / WORKGROUP; // vec4u of x and of w that an invocation carries
+const XS = BM * BK8 / WORKGROUP; // vec4u of x and of w that an invocation carries, at most 4
 const WS = BN * BK8 / WORKGROUP;
-const FRAGMENT = FM * FN;
 
 var<workgroup> tile: array<vec4u, (BM + BN) * WIDTH>;
-var<workgroup> spill: array<f32, WM * WN * HALVES * FRAGMENT>;
 
 @compute @workgroup_size(WORKGROUP)
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
@@ -38,72 +32,85 @@ fn main(
   let top = subgroup / WN * (BM / WM); // of the subgroup's rows and columns in the tile
   let left = subgroup % WN * BLOCK;
 
-  var x_at: array<u32, XS>; // where an invocation's part of a row begins, in vec4u
-  var w_at: array<u32, WS>;
-  var x_next: array<vec4u, XS>;
-  var w_next: array<vec4u, WS>;
+  let i = thread + vec4u(0, 1, 2, 3) * WORKGROUP; // the vec4u of x and of w that this invocation carries
+  let c = group.x * BN + i / BK8;
+  let x_at = min(group.y * BM + i / BK8, vec4u(rows - 1u)) * (IN / 8) + i % BK8;
+  let w_at = vec4u(weight_row(c.x), weight_row(c.y), weight_row(c.z), weight_row(c.w)) * (IN / 8) + i % BK8;
+  let to = i / BK8 * WIDTH + i % BK8;
   let end = min((group.z + 1u) * KS, IN) / 8u;
   var k = group.z * KS / 8u;
-  for (var i = 0u; i < XS; i++) {
-    let at = thread + i * WORKGROUP;
-    x_at[i] = min(group.y * BM + at / BK8, rows - 1u) * (IN / 8) + at % BK8;
-    x_next[i] = x[x_at[i] + k];
-  }
-  for (var i = 0u; i < WS; i++) {
-    let at = thread + i * WORKGROUP;
-    w_at[i] = weight_row(group.x * BN + at / BK8) * (IN / 8) + at % BK8;
-    w_next[i] = w[w_at[i] + k];
-  }
+  var x_next = read_x(x_at + k);
+  var w_next = read_w(w_at + k);
 
-  var sums: array<array<Sums, RN>, RM>;
+  var s00: Sums; var s01: Sums; var s02: Sums; var s03: Sums;
+  var s10: Sums; var s11: Sums; var s12: Sums; var s13: Sums;
+  var s20: Sums; var s21: Sums; var s22: Sums; var s23: Sums;
+  var s30: Sums; var s31: Sums; var s32: Sums; var s33: Sums;
   for (; k < end; k += BK8) {
-    for (var i = 0u; i < XS; i++) { tile[tile_at(thread + i * WORKGROUP)] = x_next[i]; }
-    for (var i = 0u; i < WS; i++) { tile[BM * WIDTH + tile_at(thread + i * WORKGROUP)] = w_next[i]; }
+    put(to, x_next, XS);
+    put(to + BM * WIDTH, w_next, WS);
     workgroupBarrier();
     if (k + BK8 < end) {
-      for (var i = 0u; i < XS; i++) { x_next[i] = x[x_at[i] + k + BK8]; }
-      for (var i = 0u; i < WS; i++) { w_next[i] = w[w_at[i] + k + BK8]; }
+      x_next = read_x(x_at + k + BK8);
+      w_next = read_w(w_at + k + BK8);
     }
-    for (var f = 0u; f < BK8; f += FK / 8) {
-      var a: array<Left, RM>;
-      for (var m = 0u; m < RM; m++) {
-        a[m] = subgroupMatrixLoad<Left, row_major>(&tile, (top + m * FM) * WIDTH + f, WIDTH);
+    for (var f = 0u; f < BK8; f += STEPS * FK8) {
+      let a_at = top * WIDTH + f;
+      let b_at = (BM + left) * WIDTH + f;
+      let a0 = left_at(a_at, 0); let a1 = left_at(a_at, 1);
+      let a2 = left_at(a_at, 2); let a3 = left_at(a_at, 3);
+      {
+        let b = right_at(b_at, 0);
+        s00 = add(0, a0, b, s00); s10 = add(1, a1, b, s10); s20 = add(2, a2, b, s20); s30 = add(3, a3, b, s30);
       }
-      for (var n = 0u; n < RN; n++) {
-        let b = subgroupMatrixLoad<Right, col_major>(&tile, (BM + left + n * FN) * WIDTH + f, WIDTH);
-        for (var m = 0u; m < RM; m++) { sums[m][n] = subgroupMatrixMultiplyAccumulate(a[m], b, sums[m][n]); }
+      if (RN > 1) {
+        let b = right_at(b_at, 1);
+        s01 = add(0, a0, b, s01); s11 = add(1, a1, b, s11); s21 = add(2, a2, b, s21); s31 = add(3, a3, b, s31);
+      }
+      if (RN > 2) {
+        let b = right_at(b_at, 2);
+        s02 = add(0, a0, b, s02); s12 = add(1, a1, b, s12); s22 = add(2, a2, b, s22); s32 = add(3, a3, b, s32);
+      }
+      if (RN > 3) {
+        let b = right_at(b_at, 3);
+        s03 = add(0, a0, b, s03); s13 = add(1, a1, b, s13); s23 = add(2, a2, b, s23); s33 = add(3, a3, b, s33);
+      }
+      if (STEPS > 1) {
+        let a_then = a_at + FK8;
+        let b_then = b_at + FK8;
+        let a0 = left_at(a_then, 0); let a1 = left_at(a_then, 1);
+        let a2 = left_at(a_then, 2); let a3 = left_at(a_then, 3);
+        {
+          let b = right_at(b_then, 0);
+          s00 = add(0, a0, b, s00); s10 = add(1, a1, b, s10); s20 = add(2, a2, b, s20); s30 = add(3, a3, b, s30);
+        }
+        if (RN > 1) {
+          let b = right_at(b_then, 1);
+          s01 = add(0, a0, b, s01); s11 = add(1, a1, b, s11); s21 = add(2, a2, b, s21); s31 = add(3, a3, b, s31);
+        }
+        if (RN > 2) {
+          let b = right_at(b_then, 2);
+          s02 = add(0, a0, b, s02); s12 = add(1, a1, b, s12); s22 = add(2, a2, b, s22); s32 = add(3, a3, b, s32);
+        }
+        if (RN > 3) {
+          let b = right_at(b_then, 3);
+          s03 = add(0, a0, b, s03); s13 = add(1, a1, b, s13); s23 = add(2, a2, b, s23); s33 = add(3, a3, b, s33);
+        }
       }
     }
     workgroupBarrier();
   }
 
-  let row = group.y * BM + top;
-  let column = group.x * BN + left;
+  let at = Place(group.y * BM + top, group.x * BN + left, rows, group.z * COLUMNS, subgroup * HALVES * FRAGMENT, lane);
   if (DIRECT && (group.y + 1u) * BM <= rows && (group.x + 1u) * BN <= COLUMNS) {
-    for (var m = 0u; m < RM; m++) {
-      for (var n = 0u; n < RN; n++) {
-        store_fragment((row + m * FM) * Y_WIDTH + group.z * COLUMNS + column + n * FN, sums[m][n]);
-      }
-    }
+    store_row(at, 0, s00, s01, s02, s03);
+    if (RM > 1) { store_row(at, 1, s10, s11, s12, s13); }
+    if (RM > 2) { store_row(at, 2, s20, s21, s22, s23); }
+    if (RM > 3) { store_row(at, 3, s30, s31, s32, s33); }
     return;
   }
-  let mine = subgroup * HALVES * FRAGMENT;
-  for (var m = 0u; m < RM; m++) {
-    for (var n = 0u; n < RN / HALVES; n++) {
-      for (var h = 0u; h < HALVES; h++) {
-        subgroupMatrixStore<row_major>(&spill, mine + h * FRAGMENT, sums[m][n + h * (RN / HALVES)], FN);
-      }
-      workgroupBarrier();
-      for (var i = lane; i < FRAGMENT; i += SUBGROUP) {
-        let r = row + m * FM + i / FN;
-        let c = y_column(column + n * FN + i % FN);
-        let pair = vec2f(spill[mine + i], spill[mine + (HALVES - 1) * FRAGMENT + i]);
-        if (r < rows && c < COLUMNS) { finish(r, group.z * COLUMNS + c, pair); }
-      }
-      workgroupBarrier();
-    }
-  }
+  finish_row(at, 0, s00, s01, s02, s03);
+  if (RM > 1) { finish_row(at, 1, s10, s11, s12, s13); }
+  if (RM > 2) { finish_row(at, 2, s20, s21, s22, s23); }
+  if (RM > 3) { finish_row(at, 3, s30, s31, s32, s33); }
 }
-
-// Where vec4u i of the rows of x or of w lies in workgroup memory.
-fn tile_at(i: u32) -> u32 { return i / BK8 * WIDTH + i % BK8; }

@@ -1,7 +1,10 @@
 import columns from '../../shaders/lib/columns.wgsl' with { type: 'text' }
 import direct from '../../shaders/lib/fragment_direct.wgsl' with { type: 'text' }
 import finished from '../../shaders/lib/fragment_finish.wgsl' with { type: 'text' }
+import fragmentRows from '../../shaders/lib/fragment_rows.wgsl' with { type: 'text' }
+import fragments from '../../shaders/lib/fragments.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
+import stage from '../../shaders/lib/stage.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import source from '../../shaders/linear_matrix.wgsl' with { type: 'text' }
 import type { Constants } from '../graph/kernel.ts'
@@ -11,6 +14,10 @@ const features = ['chromium-experimental-subgroup-matrix', 'shader-f16', 'subgro
 
 /** Columns of x and of w that are staged together: a tile row is a multiple of 16 bytes. */
 const STAGED = 32
+/** Fragments of a subgroup in each direction, vec4u of x and of w per invocation: what the shader has names for. */
+const MOST = 4
+
+const core = [stage, fragments, fragmentRows, source]
 
 /**
  * The product on matrix units. A tile is { BM, BN, BK, WM, WN }: BM x BN sums of WM x WN subgroups, BK terms at once.
@@ -25,12 +32,16 @@ export const linearMatrix: LinearVariant = {
     if (x.format !== 'f16' || w.format !== 'f16') return `x is ${x.format} and w ${w.format}, expected f16`
     const { BM, BN, BK, WM, WN } = tile as Tile
     const threads = WM * WN * subgroupSize
+    const [RM, RN] = [BM / WM / matrix.M, BN / WN / matrix.N]
+    const [XS, WS] = [(BM * BK) / 8 / threads, (BN * BK) / 8 / threads]
+    const steps = BK / matrix.K
     const bytes = (BM + BN) * (BK + 8) * 2 + WM * WN * HALVES * matrix.M * matrix.N * 4
     if (IN % STAGED !== 0 || IN % BK !== 0) return `${IN} columns of x, expected a multiple of ${STAGED} and of ${BK}`
-    if (BM % (WM * matrix.M) !== 0 || BN % (WN * matrix.N * HALVES) !== 0 || BK % Math.max(8, matrix.K) !== 0)
+    if (RM % 1 !== 0 || RN % HALVES !== 0 || matrix.K % 8 !== 0 || (steps !== 1 && steps % 2 !== 0))
       return `fragments of ${matrix.M} x ${matrix.N} x ${matrix.K} do not divide the tile`
-    if (((BM * BK) / 8) % threads !== 0 || ((BN * BK) / 8) % threads !== 0)
-      return `${threads} invocations do not share the staging evenly`
+    if (RM > MOST || RN > MOST) return `${RM} x ${RN} fragments per subgroup, at most ${MOST} x ${MOST}`
+    if (XS % 1 !== 0 || WS % 1 !== 0) return `${threads} invocations do not share the staging evenly`
+    if (XS > MOST || WS > MOST) return `${Math.max(XS, WS)} vec4u carried by an invocation, at most ${MOST}`
     if (threads > limits.invocations) return `${threads} invocations, at most ${limits.invocations}`
     if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
     return undefined
@@ -41,7 +52,7 @@ export const linearMatrix: LinearVariant = {
     optional: true,
     packed: ['x', 'w'],
     requires: features as unknown as readonly GPUFeatureName[],
-    shader: [step, rows, columns, ...finish, storesDirectly(p) ? direct : finished, source],
+    shader: [step, rows, columns, ...finish, storesDirectly(p) ? direct : finished, ...core],
   }),
   constants({ target }, tile) {
     const { M, N, K } = target.matrix!

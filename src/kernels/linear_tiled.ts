@@ -1,3 +1,4 @@
+import blocks from '../../shaders/lib/blocks.wgsl' with { type: 'text' }
 import columns from '../../shaders/lib/columns.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
@@ -27,6 +28,8 @@ export const linearTiled: LinearVariant = {
     if (BK % 8 !== 0 || (RUN > 0 && BK % RUN !== 0)) return `${BK} terms are no multiple of 8 and of runs of ${RUN}`
     if (RM % 4 !== 0 || RN % (4 * HALVES) !== 0 || BM % RM !== 0 || BN % RN !== 0)
       return `${RM} x ${RN} sums of an invocation are no quads, or do not divide ${BM} x ${BN}`
+    if (RM > 8 || RN > 8) return `${RM} x ${RN} sums of an invocation, at most 8 x 8`
+    if (((BM + BN) * BK) / 32 > 2 * threads) return `${threads} invocations carry too little of tiles of ${BK} terms`
     if (threads > limits.invocations) return `${threads} invocations, at most ${limits.invocations}`
     if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
     return undefined
@@ -40,7 +43,7 @@ export const linearTiled: LinearVariant = {
       name: 'linear_tiled',
       optional: true,
       packed,
-      shader: [step, rows, columns, weight, ...finish, source],
+      shader: [step, rows, columns, weight, ...finish, blocks, source],
     }
   },
   constants(_, tile) {

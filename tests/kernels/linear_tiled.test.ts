@@ -120,6 +120,8 @@ test('says why a tile does not fit', () => {
   expect(misfit({ BK: 48 }, {})).toBe('64 columns of x, expected a multiple of 48')
   expect(misfit({ RUN: 6 }, {})).toBe('16 terms are no multiple of 8 and of runs of 6')
   expect(misfit({}, {}, { finish: 'swiglu' })).toContain('4 x 4 sums of an invocation are no quads')
+  expect(misfit({}, { RM: 16 })).toBe('16 x 4 sums of an invocation, at most 8 x 8')
+  expect(misfit({ BK: 64 }, { RM: 8, RN: 8 })).toBe('4 invocations carry too little of tiles of 64 terms')
   expect(misfit({}, { BM: 128, BN: 128 })).toBe('1024 invocations, at most 256')
   expect(misfit({ BK: 32 }, { BM: 128, BN: 128, RM: 8, RN: 8 }, {}, 'f32')).toBe(
     '33280 bytes of workgroup memory, at most 16384',

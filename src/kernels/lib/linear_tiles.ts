@@ -50,11 +50,20 @@ const tiled = (on: 'f16' | 'f32', N: number, K: number, order: Order, heights: H
   return { on, N, K, variant: 'linear_tiled', order, heights }
 }
 
-/** With matrix units: one tile for few rows, one for hundreds, one for thousands. */
-const units = (BM: number, BN: number): Heights => [
+/** With units of 16 x 16: one tile for few rows, one for hundreds, one for thousands. */
+const units = (BM: number, BN: number, many: Constants = { BM: 128, BN: 128, WM: 2, WN: 2 }): Heights => [
   { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
   { upTo: 512, tile: { BM, BN, WM: 2, WN: 2 } },
-  { tile: { BM: 128, BN: 128, WM: 2, WN: 2 } },
+  { tile: many },
+]
+/** For 64 terms, of which invocations of 4 subgroups could not carry enough; and with room to spill gate and up. */
+const wide = { BM: 128, BN: 128, WM: 2, WN: 4 }
+const tall = { BM: 128, BN: 64, WM: 4, WN: 2 }
+/** With units of 8 x 8, whose tiles hold a quarter of the sums. */
+const smallUnits: Heights = [
+  { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
+  { upTo: 512, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } },
+  { tile: { BM: 128, BN: 64, WM: 4, WN: 2 } },
 ]
 
 /** Without: 8 x 8 sums per invocation as soon as `many` rows make enough workgroups. */
@@ -64,33 +73,41 @@ const threads = (many: number): Heights => [
   { tile: { BM: 128, BN: 128, RM: 8, RN: 8 } },
 ]
 
-/** The middle tile and the split with matrix units are the fastest of an H200 at 256 rows of Qwen3.5's shapes. */
+/**
+ * The middle tile and the split with matrix units are the fastest of an H200 at 256 rows of Qwen3.5's shapes. Of rules
+ * as near the first that fits is taken: small units get what follows.
+ */
 export const linearTable: readonly LinearRule[] = [
   matrix(12288, 2048, { SK: 1, BK: 32 }, units(128, 64)),
   matrix(8192, 2048, { SK: 1, BK: 32 }, units(64, 128)),
-  matrix(7168, 1024, { SK: 1, BK: 64 }, units(64, 64)),
-  matrix(2048, 6144, { SK: 2, BK: 64 }, units(64, 64)),
-  matrix(2048, 2048, { SK: 2, BK: 64 }, units(64, 64)),
-  matrix(1024, 3584, { SK: 4, BK: 64 }, units(64, 64)),
+  matrix(7168, 1024, { SK: 1, BK: 64 }, units(64, 64, tall)),
+  matrix(2048, 6144, { SK: 2, BK: 64 }, units(64, 64, wide)),
+  matrix(2048, 2048, { SK: 2, BK: 64 }, units(64, 64, wide)),
+  matrix(1024, 3584, { SK: 4, BK: 64 }, units(64, 64, wide)),
+  matrix(8192, 2048, { SK: 1, BK: 32 }, smallUnits),
+  matrix(2048, 2048, { SK: 2, BK: 32 }, smallUnits),
   tiled('f16', 8192, 2048, { SK: 1, BK: 16, RUN: 8 }, threads(128)),
   tiled('f16', 2048, 4096, { SK: 2, BK: 16, RUN: 8 }, threads(512)),
   tiled('f32', 8192, 2048, { SK: 1, BK: 8, RUN: 0 }, threads(128)),
   tiled('f32', 2048, 4096, { SK: 2, BK: 8, RUN: 0 }, threads(512)),
 ]
 
+/** At most 4 x 4 fragments of 16 x 16 per subgroup. Of 8 x 8 only the smaller ones are, with the last two for them. */
 const matrixTiles = [
   { BM: 16, BN: 64, WM: 1, WN: 4 },
   { BM: 16, BN: 128, WM: 1, WN: 4 },
-  { BM: 32, BN: 64, WM: 2, WN: 2 },
-  { BM: 32, BN: 64, WM: 1, WN: 4 },
   { BM: 32, BN: 128, WM: 1, WN: 4 },
-  { BM: 64, BN: 64, WM: 2, WN: 2 },
-  { BM: 64, BN: 128, WM: 2, WN: 2 },
   { BM: 64, BN: 128, WM: 1, WN: 4 },
+  { BM: 64, BN: 128, WM: 2, WN: 2 },
   { BM: 128, BN: 64, WM: 2, WN: 2 },
   { BM: 128, BN: 128, WM: 2, WN: 2 },
   { BM: 128, BN: 128, WM: 2, WN: 4 },
   { BM: 128, BN: 256, WM: 2, WN: 4 },
+  { BM: 32, BN: 64, WM: 2, WN: 2 },
+  { BM: 32, BN: 64, WM: 1, WN: 4 },
+  { BM: 64, BN: 64, WM: 2, WN: 2 },
+  { BM: 64, BN: 128, WM: 2, WN: 4 },
+  { BM: 128, BN: 64, WM: 4, WN: 2 },
 ]
 
 const threadTiles = [

@@ -1,10 +1,11 @@
 // The formula of attention.wgsl, for devices with fast workgroup memory. A workgroup takes TOKENS tokens of a chunk and
 // the query heads of one KV head: ROWS rows that share keys and values. Keys pass in tiles of KEYS: slices of SLICE
-// columns of q and K, transposed into vec4s of four rows or keys, then VALUES rows of V at a time; the next slice is
-// loaded while one is in use. A thread owns four rows: 4 x 4 scores, then D / COLUMNS columns of o. Sums run upwards
-// and top moves once a tile, so that the bits depend on KEYS alone.
+// columns of q and K, transposed into vec4s of four rows or keys, then VALUES rows of V at a time. The next slice is
+// loaded while one is in use, and converted only when it is put, so that nobody waits for memory meanwhile. A thread
+// owns four rows: 4 x 4 scores, then 4 x 4 blocks of o, MINE of them (1 to 4) by name: GPU compilers put what a
+// variable indexes into memory. Sums run upwards and top moves once a tile, so that the bits depend on KEYS alone.
 // At D = 256 a tile of 64 keys takes 66 kFLOP a row; ROWS rows share the reads of its K and V, 64 KiB in f16.
-// needs: lib/segment.wgsl, lib/keys.wgsl, lib/patch.wgsl, lib/gate_*.wgsl; alias Q, KV, Y;
+// needs: lib/segment, lib/keys, lib/patch, lib/gate_*, lib/attention_slice; alias Q, KV, Y;
 //        const HEADS, KV_HEADS, D, SCALE, CAUSAL, TOKENS, KEYS, SLICE, VALUES, Y_BINDING
 
 @group(0) @binding(0) var<storage, read> q: array<vec4<Q>>;
@@ -17,70 +18,39 @@ const D4 = D / 4u;
 const HEADS_OF_KV = u32(HEADS) / KV_HEADS;
 const QUADS = TOKENS * HEADS_OF_KV / 4u; // of rows
 const COLUMNS = KEYS / 4u;
-const MINE = D4 / COLUMNS;               // vec4s of o in each row
+const MINE = D4 / COLUMNS;
 const WORKGROUP = QUADS * COLUMNS;
-const PITCH = QUADS + COLUMNS + 1u;      // of q | k; and one against bank conflicts
-const BLOCKS = (QUADS + COLUMNS) * SLICE / 4u;
-const MOST_BLOCKS = (BLOCKS + WORKGROUP - 1u) / WORKGROUP;
-const MOST_VALUES = (VALUES * D4 + WORKGROUP - 1u) / WORKGROUP;
 const QK_SLICES = D / SLICE;
-const SLICES = QK_SLICES + KEYS / VALUES;
+const ACROSS = QUADS + 1u; // one against bank conflicts
 const LOWEST: f32 = -1e30; // finite: WGSL may assume that there are no infinities
 
-var<workgroup> slice: array<vec4f, max(PITCH * SLICE, VALUES * D4)>;
-var<workgroup> p: array<vec4f, KEYS * (QUADS + 1u)>; // [key, quad of rows]
-var<workgroup> tops: array<vec4f, COLUMNS * (QUADS + 1u)>;
-var<private> next: array<vec4f, max(4u * MOST_BLOCKS, MOST_VALUES)>;
+var<workgroup> p: array<vec4f, KEYS * ACROSS>; // [key, quad of rows]
+var<workgroup> tops: array<vec4f, COLUMNS * ACROSS>;
 
-struct Tile { s: Segment, first: u32, end: u32, kv_head: u32, keys: u32 }
-
-fn query_row(tile: Tile, row: u32) -> u32 {
-  let t = min(tile.first + row / HEADS_OF_KV, tile.end - 1u);
-  return (t * HEADS + tile.kv_head * HEADS_OF_KV + row % HEADS_OF_KV) * D4;
+// scores with the products of four columns of q and K.
+fn four(scores: mat4x4f, k: u32, q: u32) -> mat4x4f {
+  let s1 = add_outer(scores, slice[k], slice[q]);
+  let s2 = add_outer(s1, slice[k + PITCH], slice[q + PITCH]);
+  let s3 = add_outer(s2, slice[k + 2u * PITCH], slice[q + 2u * PITCH]);
+  return add_outer(s3, slice[k + 3u * PITCH], slice[q + 3u * PITCH]);
 }
 
-// Behind the last key lies the last key again.
-fn key_row(tile: Tile, n: u32) -> u32 {
-  return (cache_row(tile.s, min(n, tile.keys - 1u)) * 2u * KV_HEADS + tile.kv_head) * D4;
+fn masked(scores: vec4f, key: u32, visible: vec4u) -> vec4f {
+  return select(vec4f(LOWEST), scores * SCALE, vec4u(key) < visible);
 }
 
-fn load(tile: Tile, n: u32, i: u32, thread: u32) {
-  if (i < QK_SLICES) {
-    for (var k = 0u; k < MOST_BLOCKS; k++) {
-      let b = thread + k * WORKGROUP;
-      let d = i * (SLICE / 4u) + b % (SLICE / 4u);
-      let side = b / (SLICE / 4u);
-      var rows = mat4x4f();
-      if (side < QUADS) {
-        for (var m = 0u; m < 4u; m++) { rows[m] = vec4f(q[query_row(tile, 4u * side + m) + d]) * SCALE; }
-      } else if (b < BLOCKS) {
-        for (var m = 0u; m < 4u; m++) { rows[m] = vec4f(kv[key_row(tile, n + m * COLUMNS + side - QUADS) + d]); }
-      }
-      rows = transpose(rows);
-      for (var m = 0u; m < 4u; m++) { next[4u * k + m] = rows[m]; }
-    }
-  } else {
-    for (var k = 0u; k < MOST_VALUES; k++) {
-      let b = thread + k * WORKGROUP;
-      let key = n + (i - QK_SLICES) * VALUES + b / D4;
-      if (b < VALUES * D4) { next[k] = vec4f(kv[key_row(tile, key) + KV_HEADS * D4 + b % D4]); }
-    }
-  }
+// A block of o: its four rows, each divided by its sum.
+fn write(o: mat4x4f, sum: vec4f, tile: Tile, row: u32, d: u32) {
+  write_row(o[0] / sum.x, tile, row, d);
+  write_row(o[1] / sum.y, tile, row + 1u, d);
+  write_row(o[2] / sum.z, tile, row + 2u, d);
+  write_row(o[3] / sum.w, tile, row + 3u, d);
 }
 
-// Puts what was loaded where all can read it.
-fn turn(i: u32, thread: u32) {
-  workgroupBarrier();
-  for (var k = 0u; k < MOST_BLOCKS && i < QK_SLICES; k++) {
-    let b = thread + k * WORKGROUP;
-    let at = b % (SLICE / 4u) * 4u * PITCH + b / (SLICE / 4u);
-    for (var m = 0u; m < 4u && b < BLOCKS; m++) { slice[at + m * PITCH] = next[4u * k + m]; }
-  }
-  for (var k = 0u; k < MOST_VALUES && i >= QK_SLICES; k++) {
-    let b = thread + k * WORKGROUP;
-    if (b < VALUES * D4) { slice[b] = next[k]; }
-  }
-  workgroupBarrier();
+fn write_row(o: vec4f, tile: Tile, row: u32, d: u32) {
+  let t = tile.first + row / HEADS_OF_KV;
+  let head = tile.kv_head * HEADS_OF_KV + row % HEADS_OF_KV;
+  if (t < tile.end) { y[(t * HEADS + head) * D4 + d] = vec4<Y>(gated(o, t, head, d)); }
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -96,55 +66,75 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let quad = thread / COLUMNS;
   let column = thread % COLUMNS;
   let token = first - s.start + (vec4u(0, 1, 2, 3) + 4u * quad) / HEADS_OF_KV; // of each row, from the segment's start
-  var visible: vec4u;
-  for (var m = 0u; m < 4u; m++) { visible[m] = visible_keys(s, token[m]); }
+  let visible = vec4u(visible_keys(s, token.x), visible_keys(s, token.y),
+                      visible_keys(s, token.z), visible_keys(s, token.w));
 
   var top = vec4f(LOWEST);
   var sum = vec4f();
-  var o: array<mat4x4f, MINE>; // a column of a matrix for each row
-  load(tile, 0u, 0u, thread);
+  var o0: mat4x4f; // a column of a matrix for each row
+  var o1: mat4x4f;
+  var o2: mat4x4f;
+  var o3: mat4x4f;
+  var next = load_keys(tile, 0u, 0u, thread);
   for (var n = 0u; n < most; n += KEYS) {
-    var scores = mat4x4f(); // a column for each key column + m COLUMNS
-    for (var i = 0u; i < SLICES && (i < QK_SLICES || n + (i - QK_SLICES) * VALUES < most); i++) {
-      turn(i, thread);
-      let last = i + 1u == SLICES || (i >= QK_SLICES && n + (i + 1u - QK_SLICES) * VALUES >= most);
-      load(tile, n + select(0u, u32(KEYS), last), select(i + 1u, 0u, last), thread);
-      if (i < QK_SLICES) {
-        for (var e = 0u; e < SLICE; e++) {
-          scores += outer(slice[e * PITCH + QUADS + column], slice[e * PITCH + quad]);
-        }
-        if (i + 1u == QK_SLICES) {
-          var higher = top;
-          for (var m = 0u; m < 4u; m++) {
-            scores[m] = select(vec4f(LOWEST), scores[m], vec4u(n + m * COLUMNS + column) < visible);
-            higher = max(higher, scores[m]);
-          }
-          tops[column * (QUADS + 1u) + quad] = higher;
-          workgroupBarrier();
-          for (var c = 0u; c < COLUMNS; c++) { higher = max(higher, tops[c * (QUADS + 1u) + quad]); }
-          let keep = exp(top - higher);
-          top = higher;
-          sum *= keep;
-          for (var c = 0u; c < MINE; c++) { for (var m = 0u; m < 4u; m++) { o[c][m] *= keep[m]; } }
-          for (var m = 0u; m < 4u; m++) { p[(m * COLUMNS + column) * (QUADS + 1u) + quad] = exp(scores[m] - top); }
-        }
-      } else {
-        for (var e = 0u; e < VALUES; e++) {
-          let weight = p[((i - QK_SLICES) * VALUES + e) * (QUADS + 1u) + quad];
-          sum += weight;
-          for (var c = 0u; c < MINE; c++) { o[c] += outer(weight, slice[e * D4 + column + c * COLUMNS]); }
-        }
+    var x = mat4x4f(); // scores: a column for each key column + m COLUMNS
+    for (var i = 1u; i <= QK_SLICES; i++) {
+      workgroupBarrier();
+      put_keys(next, thread);
+      workgroupBarrier();
+      if (i < QK_SLICES) { next = load_keys(tile, n, i, thread); } else { next = load_values(tile, n, thread); }
+      for (var at = quad; at < SLICE * PITCH; at += 8u * PITCH) {
+        let k = at - quad + QUADS + column;
+        x = four(four(x, k, at), k + 4u * PITCH, at + 4u * PITCH);
+      }
+    }
+
+    let key = n + column;
+    x = mat4x4f(masked(x[0], key, visible), masked(x[1], key + COLUMNS, visible),
+                masked(x[2], key + 2u * COLUMNS, visible), masked(x[3], key + 3u * COLUMNS, visible));
+    var higher = max(max(max(top, x[0]), max(x[1], x[2])), x[3]);
+    tops[column * ACROSS + quad] = higher;
+    workgroupBarrier();
+    for (var c = quad; c < COLUMNS * ACROSS; c += ACROSS) { higher = max(higher, tops[c]); }
+    let keep = exp(top - higher);
+    top = higher;
+    sum *= keep;
+    o0 = scale_rows(o0, keep);
+    if (MINE > 1) { o1 = scale_rows(o1, keep); }
+    if (MINE > 2) { o2 = scale_rows(o2, keep); }
+    if (MINE > 3) { o3 = scale_rows(o3, keep); }
+    let mine = column * ACROSS + quad;
+    p[mine] = exp(x[0] - top);
+    p[mine + COLUMNS * ACROSS] = exp(x[1] - top);
+    p[mine + 2u * COLUMNS * ACROSS] = exp(x[2] - top);
+    p[mine + 3u * COLUMNS * ACROSS] = exp(x[3] - top);
+
+    for (var j = 0u; j < min(u32(KEYS), most - n); j += VALUES) {
+      workgroupBarrier();
+      put_values(next, thread);
+      workgroupBarrier();
+      let then = j + VALUES;
+      if (then < min(u32(KEYS), most - n)) { next = load_values(tile, n + then, thread); }
+      else { next = load_keys(tile, n + KEYS, 0u, thread); }
+      var w = j * ACROSS + quad;
+      for (var at = column; at < MOST_VALUES; at += 2u * D4) {
+        let w0 = p[w];
+        let w1 = p[w + ACROSS];
+        sum = sum + w0 + w1;
+        o0 = add_outer(add_outer(o0, w0, slice[at]), w1, slice[at + D4]);
+        let b = at + COLUMNS;
+        if (MINE > 1) { o1 = add_outer(add_outer(o1, w0, slice[b]), w1, slice[b + D4]); }
+        let c = at + 2u * COLUMNS;
+        if (MINE > 2) { o2 = add_outer(add_outer(o2, w0, slice[c]), w1, slice[c + D4]); }
+        let d = at + 3u * COLUMNS;
+        if (MINE > 3) { o3 = add_outer(add_outer(o3, w0, slice[d]), w1, slice[d + D4]); }
+        w += 2u * ACROSS;
       }
     }
   }
 
-  for (var m = 0u; m < 4u; m++) {
-    let t = first + (4u * quad + m) / HEADS_OF_KV;
-    if (t >= end) { continue; }
-    let head = group.x * HEADS_OF_KV + (4u * quad + m) % HEADS_OF_KV;
-    for (var c = 0u; c < MINE; c++) {
-      let d = column + c * COLUMNS;
-      y[(t * HEADS + head) * D4 + d] = vec4<Y>(gated(o[c][m] / sum[m], t, head, d));
-    }
-  }
+  write(o0, sum, tile, 4u * quad, column);
+  if (MINE > 1) { write(o1, sum, tile, 4u * quad, column + COLUMNS); }
+  if (MINE > 2) { write(o2, sum, tile, 4u * quad, column + 2u * COLUMNS); }
+  if (MINE > 3) { write(o3, sum, tile, 4u * quad, column + 3u * COLUMNS); }
 }

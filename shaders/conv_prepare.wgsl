@@ -48,35 +48,45 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let alive = head < 2u * NK + NV && slice < width;
   let quad = select(0u, start + slice, alive); // all lanes meet at the barriers
 
-  var y: array<vec4f, 4>;
   let oldest = i32(first - segment.start) - PAST;
   let last = i32(segment.length) - 1;
-  for (var r = 0; r < PAST + 4; r++) {
-    let m = m_at(segment, min(oldest + r, last), quad);
-    for (var i = 0; i < 4; i++) {
-      let j = r - i; // the tap of token i that meets row r
-      if (j >= 0 && j < KERNEL) {
-        let tap = quad * 4u * KERNEL + u32(j);
-        y[i] += m * vec4f(w[tap], w[tap + KERNEL], w[tap + 2u * KERNEL], w[tap + 3u * KERNEL]);
-      }
-    }
+  var y0: vec4f; // of a token each, by name: GPU compilers put what a variable indexes into memory
+  var y1: vec4f;
+  var y2: vec4f;
+  var y3: vec4f;
+  var m0 = m_at(segment, oldest, quad); // the rows under a tap
+  var m1 = m_at(segment, min(oldest + 1, last), quad);
+  var m2 = m_at(segment, min(oldest + 2, last), quad);
+  for (var j = 0; j < KERNEL; j++) {
+    let m3 = m_at(segment, min(oldest + j + 3, last), quad);
+    let at = quad * 4u * KERNEL + u32(j);
+    let tap = vec4f(w[at], w[at + KERNEL], w[at + 2u * KERNEL], w[at + 3u * KERNEL]);
+    y0 += m0 * tap;
+    y1 += m1 * tap;
+    y2 += m2 * tap;
+    y3 += m3 * tap;
+    m0 = m1;
+    m1 = m2;
+    m2 = m3;
   }
-  var squares = vec4f();
-  for (var i = 0; i < 4; i++) {
-    y[i] = silu4(y[i]);
-    squares[i] = select(0.0, dot(y[i], y[i]), alive);
-  }
-  let sums = slices_sum(squares, lane);
+  y0 = silu4(y0);
+  y1 = silu4(y1);
+  y2 = silu4(y2);
+  y3 = silu4(y3);
+  let squares = vec4f(dot(y0, y0), dot(y1, y1), dot(y2, y2), dot(y3, y3));
+  let sums = slices_sum(select(vec4f(), squares, alive), lane);
   if (!alive) { return; }
 
   let scale = select(1.0, 1.0 / sqrt(f32(DK)), head < NK);
-  for (var i = 0u; i < 4u && first + i < end; i++) {
-    let norm = select(inverseSqrt(sums[i] + 1e-6) * scale, 1.0, is_value);
-    qkv[(first + i) * QUADS + quad] = y[i] * norm;
-  }
-  if (is_value && slice == 0u) {
+  let norm = select(inverseSqrt(sums + 1e-6) * scale, vec4f(1.0), is_value);
+  let to = first * QUADS + quad;
+  qkv[to] = y0 * norm.x;
+  if (first + 1u < end) { qkv[to + QUADS] = y1 * norm.y; }
+  if (first + 2u < end) { qkv[to + 2u * QUADS] = y2 * norm.z; }
+  if (first + 3u < end) { qkv[to + 3u * QUADS] = y3 * norm.w; }
+  if (is_value) {
     let n = head - 2u * NK;
-    for (var t = first; t < min(first + 4u, end); t++) {
+    for (var t = first + slice; t < min(first + 4u, end); t += width) {
       gates[t * 2u * NV + n] = log_decay(x_at(t, B_COLUMN + NV + n), gate_weights[n], gate_weights[NV + n]);
       gates[t * 2u * NV + NV + n] = sigmoid(x_at(t, B_COLUMN + n));
     }

@@ -8,7 +8,7 @@
 // sums, small decays would drown in large ones. Rows beyond a short last chunk count as zeros and are not written.
 // PARTS = 3 gives P, U and W to a workgroup each: runs of few chunks take all of a large device, and no bit changes.
 // At widths of 128: 3.2 MFLOP, 96 KiB read and 80 KiB written per chunk and head.
-// needs: lib/segment, lib/triangular, lib/patch, lib/decay;
+// needs: lib/segment, lib/triangular, lib/patch, lib/decay, lib/chunk_rows;
 //   const WORKGROUP = 256, NK, NV, DK (a multiple of SLICE), DV, CHANNELS, SLICE (8 or 16), PARTS (1 or 3)
 
 @group(0) @binding(0) var<storage, read> qkv: array<vec4f>;          // [T, CHANNELS]: q^, k^, v
@@ -27,16 +27,20 @@ const DEEP = SLICE / 4u;
 var<workgroup> beta: array<vec4f, QUADS>;
 var<workgroup> beta_decay: array<f32, CHUNK>; // beta exp(G)
 
-// A 4 x 4 block of q, in the second half of the lanes of k, transposed: columns d + 4 (lane % DEEP) .., four rows.
+// A 4 x 4 block of q, in the second half of the lanes of k: columns d + 4 (lane % DEEP) .., four rows.
 // Behind the last token lies the last one again, against a beta of zero.
 fn block(lane: u32, d: u32, head: u32, first: u32, length: u32) -> mat4x4f {
   let quad = lane / DEEP % QUADS;
   let column = ((select(0u, NK, lane >= HALF / 4u) + head) * DK + d) / 4u + lane % DEEP;
-  var rows = mat4x4f();
-  for (var m = 0u; m < 4u; m++) {
-    rows[m] = qkv[(first + min(4u * quad + m, length - 1u)) * (CHANNELS / 4u) + column];
-  }
-  return transpose(rows);
+  let at = row_of(quad, first, length) * (CHANNELS / 4u) + column;
+  return mat4x4f(qkv[at.x], qkv[at.y], qkv[at.z], qkv[at.w]);
+}
+
+// y with the products of four columns of k and of k or q.
+fn four(y: mat4x4f, a: u32, b: u32) -> mat4x4f {
+  let half = add_outer(add_outer(y, lower[a], lower[b]), lower[a + QUADS], lower[b + QUADS]);
+  return add_outer(add_outer(half, lower[a + 2u * QUADS], lower[b + 2u * QUADS]),
+                   lower[a + 3u * QUADS], lower[b + 3u * QUADS]);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -49,14 +53,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let makes_p = PARTS == 1 || group.z == 0u;
   let makes_uw = PARTS == 1 || group.z > 0u;
   if (lane < QUADS) {
-    var both: array<vec4f, 2>;
-    for (var m = 0u; m < 4u && 4u * lane + m < length; m++) {
-      let gate = (first + 4u * lane + m) * 2u * NV + n;
-      both[0][m] = gates[gate];
-      both[1][m] = gates[gate + NV];
-    }
-    g[lane] = both[0];
-    beta[lane] = both[1];
+    g[lane] = gates_of(lane, first, length, n);
+    beta[lane] = gates_of(lane, first, length, NV + n);
   }
 
   let i = lane / QUADS; // the patch: rows 4 i .. 4 i + 3
@@ -69,38 +67,47 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   if (stages) { next = block(lane, 0u, head, first, length); }
   for (var d = 0u; d < DK; d += SLICE) {
     workgroupBarrier();
-    if (stages) { for (var m = 0u; m < 4u; m++) { lower[to + m * QUADS] = next[m]; } }
+    if (stages) {
+      let x = transpose(next);
+      lower[to] = x[0];
+      lower[to + QUADS] = x[1];
+      lower[to + 2u * QUADS] = x[2];
+      lower[to + 3u * QUADS] = x[3];
+    }
     workgroupBarrier();
     if (stages && d + SLICE < DK) { next = block(lane, d + SLICE, head, first, length); }
-    for (var e = 0u; e < SLICE && j <= i; e++) {
-      let kj = lower[HALF + place(e, j, QUADS)];
-      if (makes_uw) { kk += outer(kj, lower[HALF + place(e, i, QUADS)]); }
-      if (makes_p) { qq += outer(kj, lower[place(e, i, QUADS)]); }
+    for (var e = 0u; e < SLICE && j <= i; e += 4u) {
+      if (makes_uw) { kk = four(kk, HALF + place(e, j, QUADS), HALF + place(e, i, QUADS)); }
+      if (makes_p) { qq = four(qq, HALF + place(e, j, QUADS), place(e, i, QUADS)); }
     }
   }
   workgroupBarrier();
 
-  var between = decay_between(i, j);
-  for (var m = 0u; m < 4u; m++) {
-    qq[m] *= between[m];
-    kk[m] *= between[m] * beta[i];
-    if (i == j) { kk[m][m] = 0.0; }
-    if (j / 4u <= i / 4u) { lower[lower_at(i, 4u * j + m)] = kk[m]; }
+  let between = decay_between(i, j);
+  if (makes_uw && j / 4u <= i / 4u) {
+    let off = select(1.0, 0.0, i == j); // the diagonal
+    let at = lower_at(i, 4u * j);
+    lower[at] = kk[0] * between[0] * beta[i] * vec4f(off, 1.0, 1.0, 1.0);
+    lower[at + 4u] = kk[1] * between[1] * beta[i] * vec4f(1.0, off, 1.0, 1.0);
+    lower[at + 8u] = kk[2] * between[2] * beta[i] * vec4f(1.0, 1.0, off, 1.0);
+    lower[at + 12u] = kk[3] * between[3] * beta[i] * vec4f(1.0, 1.0, 1.0, off);
   }
-  var rows = transpose(qq);
-  for (var m = 0u; m < 4u; m++) {
-    let row = 4u * i + m;
-    if (row < length && makes_p) { p[((first + row) * NV + n) * QUADS + j] = rows[m]; }
+  if (makes_p) {
+    let x = transpose(mat4x4f(qq[0] * between[0], qq[1] * between[1], qq[2] * between[2], qq[3] * between[3]));
+    write_p(4u * i, j, first, length, n, x[0]);
+    write_p(4u * i + 1u, j, first, length, n, x[1]);
+    write_p(4u * i + 2u, j, first, length, n, x[2]);
+    write_p(4u * i + 3u, j, first, length, n, x[3]);
   }
   if (lane < CHUNK) {
     var before = 0.0;
     var after = 0.0;
     for (var q = 0u; q < lane / 4u; q++) { before += total(g[q]); }
     for (var q = lane / 4u + 1u; q < QUADS; q++) { after += total(g[q]); }
-    for (var m = 0u; m < 4u; m++) {
-      let own = g[lane / 4u][m];
-      if (m <= lane % 4u) { before += own; } else { after += own; }
-    }
+    let own = g[lane / 4u];
+    let upto = vec4u(0, 1, 2, 3) <= vec4u(lane % 4u);
+    before += total(select(vec4f(), own, upto));
+    after += total(select(own, vec4f(), upto));
     beta_decay[lane] = beta[lane / 4u][lane % 4u] * exp(before);
     if (lane < length && makes_p) {
       let at = (first + lane) * 2u * NV + n;
@@ -116,13 +123,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let is_value = column < DV;
     let at = select((NK + head) * DK + column - DV, 2u * NK * DK + n * DV + column, is_value);
     var x = array<vec4f, 16>();
-    for (var row = 0u; row < length; row++) {
-      let scale = select(beta_decay[row], beta[row / 4u][row % 4u], is_value);
-      x[row / 4u][row % 4u] = scale * qkv[(first + row) * (CHANNELS / 4u) + at / 4u][at % 4u];
-    }
+    for (var quad = 0u; 4u * quad < length; quad++) { x[quad] = right(quad, at, first, length, is_value); }
     solve(&x, length);
-    for (var row = 0u; row < length; row++) {
-      uw[((first + row) * NV + n) * (DV + DK) + column] = x[row / 4u][row % 4u];
-    }
+    for (var quad = 0u; 4u * quad < length; quad++) { write(quad, column, first, length, n, x[quad]); }
   }
 }

@@ -11,23 +11,36 @@ fn lower_at(quad: u32, j: u32) -> u32 {
   return tile * 64u + j % 16u * 4u + quad % 4u;
 }
 
+// y less a column of A, of four rows each, times x.
+fn less(y: mat4x4f, at: u32, x: f32) -> mat4x4f {
+  let m = vec4f(-x);
+  return mat4x4f(fma(lower[at], m, y[0]), fma(lower[at + 1u], m, y[1]),
+                 fma(lower[at + 2u], m, y[2]), fma(lower[at + 3u], m, y[3]));
+}
+
+// x[q], without a variable index: GPU compilers put what has one into memory.
+fn pick(x: mat4x4f, q: u32) -> vec4f { return select(select(x[3], x[2], q == 2u), select(x[1], x[0], q == 0u), q < 2u); }
+
 // Only the first `rows` rows, rounded up to 16.
 fn solve(x: ptr<function, array<vec4f, 16>>, rows: u32) {
-  for (var block = 0u; block < rows; block += 16u) {
-    let first = block / 4u;
-    var y: array<vec4f, 4>;
-    for (var r = 0u; r < 4u; r++) { y[r] = (*x)[first + r]; }
+  for (var first = 0u; 4u * first < rows; first += 4u) {
+    var y = mat4x4f((*x)[first], (*x)[first + 1u], (*x)[first + 2u], (*x)[first + 3u]);
     for (var q = 0u; q < first; q++) {
       let xq = (*x)[q];
       let at = lower_at(first, 4u * q);
-      for (var m = 0u; m < 4u; m++) {
-        for (var r = 0u; r < 4u; r++) { y[r] -= lower[at + 4u * m + r] * xq[m]; }
-      }
+      y = less(less(less(less(y, at, xq.x), at + 4u, xq.y), at + 8u, xq.z), at + 12u, xq.w);
     }
-    for (var j = 0u; j < 16u; j++) { // the zeros of A leave rows up to j as they are
-      let yj = y[j / 4u][j % 4u];
-      for (var r = 0u; r < 4u; r++) { y[r] -= lower[lower_at(first, block + j) + r] * yj; }
+    let at = lower_at(first, 4u * first);
+    for (var a = at; a < at + 64u; a += 16u) { // the zeros of A leave the rows that are ready as they are
+      let q = (a - at) / 16u;
+      y = less(y, a, pick(y, q).x);
+      y = less(y, a + 4u, pick(y, q).y);
+      y = less(y, a + 8u, pick(y, q).z);
+      y = less(y, a + 12u, pick(y, q).w);
     }
-    for (var r = 0u; r < 4u; r++) { (*x)[first + r] = y[r]; }
+    (*x)[first] = y[0];
+    (*x)[first + 1u] = y[1];
+    (*x)[first + 2u] = y[2];
+    (*x)[first + 3u] = y[3];
   }
 }

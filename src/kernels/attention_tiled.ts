@@ -1,4 +1,5 @@
 import source from '../../shaders/attention_tiled.wgsl' with { type: 'text' }
+import slices from '../../shaders/lib/attention_slice.wgsl' with { type: 'text' }
 import patch from '../../shaders/lib/patch.wgsl' with { type: 'text' }
 import type { Kernel } from '../graph/kernel.ts'
 import { CHUNK } from '../graph/segments.ts'
@@ -10,8 +11,8 @@ import { only } from './lib/serve.ts'
 // Rows are tokens × heads of a KV head. None of these changes a bit.
 const LOW_ROWS = 16 // to sweep: 8, 16, 32
 const HIGH_ROWS = 64 // to sweep: 32, 64
-const SLICE = 16 // columns of q and K in workgroup memory at once; to sweep: 8, 16, 32
-const VALUES = 8 // rows of V in workgroup memory at once; to sweep: 4, 8, 16
+const SLICES = [32, 16, 8] // columns of q and K in workgroup memory at once: the first that fits
+const VALUES = [16, 8, 4] // rows of V in workgroup memory at once: the first that fits
 const ENOUGH = 256 // workgroups that fill a large GPU; to sweep: 128, 256, 512
 
 /**
@@ -51,13 +52,14 @@ function variant(
 ): AttentionVariant | undefined {
   const KEYS = headDim % 64 === 0 ? 64 : 32 // the order of sums hangs on it
   const [quads, columns] = [(tokens * heads) / kvHeads / 4, KEYS / 4]
-  const staged = Math.max((quads + columns + 1) * SLICE, (VALUES * headDim) / 4)
-  const bytes = 16 * (staged + (KEYS + columns) * (quads + 1))
-  const fits = headDim % KEYS === 0 && quads * columns <= limits.invocations && bytes <= limits.workgroupBytes
-  if (!fits) return undefined
+  const free = limits.workgroupBytes / 16 - (KEYS + columns) * (quads + 1) // vec4s beside p and tops
+  const SLICE = SLICES.find((n) => headDim % n === 0 && n <= 8 * quads && n * (quads + columns + 1) <= free)
+  const VALUE = VALUES.find((n) => (n * headDim) / 4 <= Math.min(free, 8 * quads * columns))
+  const fits = headDim % KEYS === 0 && headDim <= 4 * KEYS && quads * columns <= limits.invocations
+  if (!fits || !SLICE || !VALUE) return undefined
   return {
-    kernel: { ...plain, name: 'attention_tiled', shader: [...plain.shader.slice(0, -1), patch, source] },
-    constants: { TOKENS: tokens, KEYS, SLICE, VALUES },
+    kernel: { ...plain, name: 'attention_tiled', shader: [...plain.shader.slice(0, -1), patch, slices, source] },
+    constants: { TOKENS: tokens, KEYS, SLICE, VALUES: VALUE },
     workgroups: ({ C }) => [kvHeads, CHUNK / tokens, C],
   }
 }

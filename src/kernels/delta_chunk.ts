@@ -1,4 +1,5 @@
 import source from '../../shaders/delta_chunk.wgsl' with { type: 'text' }
+import rows from '../../shaders/lib/chunk_rows.wgsl' with { type: 'text' }
 import decayPiece from '../../shaders/lib/decay.wgsl' with { type: 'text' }
 import patch from '../../shaders/lib/patch.wgsl' with { type: 'text' }
 import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
@@ -76,7 +77,7 @@ const kernel: Kernel = {
   name: 'delta_chunk',
   reads: ['qkv', 'gates', 'segments', 'chunks'],
   writes: ['uw', 'p', 'decay'],
-  shader: [segment, triangular, patch, decayPiece, source],
+  shader: [segment, triangular, patch, decayPiece, rows, source],
   cost: ({ NK, NV, DK, DV }, { T }) => ({
     flops: T * NV! * CHUNK * (3 * DK! + DV!),
     bytes: 4 * T * (2 * NK! * DK! + NV! * (2 * DV! + DK! + CHUNK + 4)),

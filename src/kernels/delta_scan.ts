@@ -1,5 +1,6 @@
 import source from '../../shaders/delta_scan.wgsl' with { type: 'text' }
 import patch from '../../shaders/lib/patch.wgsl' with { type: 'text' }
+import slices from '../../shaders/lib/scan_slice.wgsl' with { type: 'text' }
 import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
 import { graphOf, record } from '../graph/graph.ts'
@@ -14,7 +15,7 @@ import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
 export interface ScanTile {
   /** Columns of the state that a workgroup of 8 · tile invocations owns. To sweep: 8, 16, 32. */
   readonly tile?: number
-  /** Rows of the other operands in workgroup memory at once. To sweep: 8, 16, 32. */
+  /** Rows of the other operands in workgroup memory at once, at most twice the tile. To sweep: 8, 16, 32. */
   readonly slice?: number
 }
 
@@ -40,6 +41,8 @@ export function deltaScan(
     throw new ShapeError(
       `delta_scan: dims have key width ${DK}, expected a multiple of 8 up to ${MAX_DK}; use the recurrent form`,
     )
+  if (SLICE > 2 * TILE || DK % SLICE !== 0 || ![8, 16, 32].includes(SLICE))
+    throw new ShapeError(`delta_scan: slice is ${SLICE}, expected 8, 16 or 32, a divisor of ${DK}, up to ${2 * TILE}`)
   expectShape('delta_scan', 'qkv', qkv, ['T', CHANNELS])
   expectShape('delta_scan', 'uw', uw, ['T', NV * (DV + DK)])
   expectShape('delta_scan', 'p', p, ['T', NV * CHUNK])
@@ -57,17 +60,19 @@ export function deltaScan(
 
 const MAX_DK = 128 // 32 quads of rows, one for each of WORKGROUP / (TILE / 4)
 
-/** The slice that fits beside TILE columns of the state and of V'; software drivers compile short ones faster. */
+/** The largest slice beside TILE columns of the state and of V'; software drivers compile short ones faster. */
 function sliceOf({ limits, software }: Target, DK: number, TILE: number): number {
-  const fits = (slice: number): boolean => 4 * (TILE * (DK + CHUNK) + 128 * slice) <= limits.workgroupBytes
-  return !software && fits(16) && DK % 16 === 0 ? 16 : 8
+  const bytes = (slice: number): number => 4 * (TILE * (DK + CHUNK) + 128 * slice)
+  const fits = (slice: number): boolean =>
+    slice <= 2 * TILE && DK % slice === 0 && bytes(slice) <= limits.workgroupBytes
+  return (!software && [32, 16].find(fits)) || 8
 }
 
 const kernel: Kernel = {
   name: 'delta_scan',
   reads: ['qkv', 'uw', 'p', 'decay', 'segments'],
   writes: ['o', 'state'],
-  shader: [segment, patch, source],
+  shader: [segment, patch, slices, source],
   cost: ({ NK, NV, DK, DV }, { T, S }) => ({
     flops: T * NV! * DV! * (6 * DK! + CHUNK),
     bytes: 4 * (T * (2 * NK! * DK! + NV! * (2 * DV! + DK! + CHUNK + 2)) + 2 * S * NV! * DK! * DV!),

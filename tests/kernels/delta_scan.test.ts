@@ -45,7 +45,7 @@ test('no tile changes a bit', async () => {
   const run = (tile?: ScanTile) => runOn(device, scanCase(dims, [70, 3], true, tile))
   const want = await run()
   expect(want.o!.length).toBeGreaterThan(0)
-  for (const tile of [{ slice: 16 }, { tile: 8 }]) expect(await run(tile)).toEqual(want)
+  for (const tile of [{ slice: 32 }, { tile: 8, slice: 16 }]) expect(await run(tile)).toEqual(want)
 })
 
 test('wrong shapes are named', () => {
@@ -59,4 +59,5 @@ test('wrong shapes are named', () => {
   expect(() => deltaScan(qkv, chunks, qkv, tables, dims)).toThrow('state (qkv) has shape [T,256], expected [*,4,32,32]')
   expect(() => deltaScan(qkv, chunks, state, tables, { ...dims, valueWidth: 24 })).toThrow('value width 24')
   expect(() => deltaScan(qkv, chunks, state, tables, { ...dims, keyWidth: 136 })).toThrow('key width 136')
+  expect(() => deltaScan(qkv, chunks, state, tables, dims, { tile: 8, slice: 32 })).toThrow('slice is 32, expected 8')
 })

@@ -133,3 +133,8 @@ export function relativeNorm(got: View, want: View): number {
   }
   return Math.sqrt(error / norm)
 }
+
+export function cosine(a: Float32Array, b: Float32Array): number {
+  const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, v, i) => sum + v * y[i]!, 0)
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}

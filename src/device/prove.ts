@@ -45,7 +45,7 @@ export function prove(device: Device, probes: readonly Probe[], verdicts: Verdic
   return trial
 }
 
-/** Why the variant cannot be used; undefined where it can. A lost device is nobody's fault and is thrown. */
+/** Why the variant cannot be used; undefined where it can. */
 async function failure(device: Device, { record, counts, tolerance }: Probe): Promise<string | undefined> {
   try {
     const got = await solve(device, record, counts, device.target)
@@ -56,7 +56,8 @@ async function failure(device: Device, { record, counts, tolerance }: Probe): Pr
     }
     return undefined
   } catch (error) {
-    if (error instanceof DeviceError && ['shader', 'validation', 'limit'].includes(error.code)) return error.message
+    if (error instanceof DeviceError && ['shader', 'validation', 'limit', 'lost'].includes(error.code))
+      return error.message
     throw error
   }
 }

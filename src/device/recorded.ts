@@ -18,6 +18,13 @@ export interface RecordedOptions {
   readonly verdicts?: Verdicts
 }
 
+/** One for the process, so that its devices share their trials. */
+function remembered(): Verdicts {
+  ofProcess ??= rememberedVerdicts(defaultPlace())
+  return ofProcess
+}
+let ofProcess: Verdicts | undefined
+
 /**
  * Records `build` for the device's target. Optional variants are proven first; one that fails later all the same is
  * switched off, and the request is answered without it.
@@ -25,7 +32,7 @@ export interface RecordedOptions {
 export function recordedProgram(
   device: Device,
   build: (target: Target) => Graph,
-  { probes = [], verdicts = rememberedVerdicts(defaultPlace()) }: RecordedOptions = {},
+  { probes = [], verdicts = remembered() }: RecordedOptions = {},
 ): Recorded {
   let current: { target: Target; graph: Graph; program: Promise<Program> } | undefined
 

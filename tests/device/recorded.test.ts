@@ -135,7 +135,21 @@ describe('verdicts', () => {
     await new Promise<void>((begun) => {
       verdicts.once('gpu: fast', () => new Promise(() => begun())) // never ends, as in a process that died
     })
-    expect(await rememberedVerdicts(place).once('gpu: fast', async () => undefined)).toContain('died')
+    const later = rememberedVerdicts(place, () => false)
+    expect(await later.once('gpu: fast', async () => undefined)).toContain('died')
+    expect(await rememberedVerdicts(place, () => true).once('gpu: fast', async () => undefined)).toContain('died')
+  })
+
+  test('a trial that another process is making is made here too, and one of this process is shared', async () => {
+    const place = memory()
+    let trials = 0
+    const verdicts = rememberedVerdicts(place)
+    const trial = async () => void trials++
+    await Promise.all([verdicts.once('gpu: fast', trial), verdicts.once('gpu: fast', trial)])
+    expect(trials).toBe(1)
+    place.text = JSON.stringify({ version: 2, verdicts: { 'gpu: other': { triedBy: 12345 } } })
+    expect(await rememberedVerdicts(place, () => true).once('gpu: other', trial)).toBeUndefined()
+    expect(trials).toBe(2)
   })
 
   test('a trial that could not be made leaves none', async () => {
@@ -147,8 +161,7 @@ describe('verdicts', () => {
 
   test('a place that is damaged or cannot be written costs a trial, no more', async () => {
     const place: Place = { read: async () => '{"version', write: () => Promise.reject(new Error('read-only')) }
-    const verdicts = rememberedVerdicts(place)
-    expect(await verdicts.once('gpu: fast', async () => 'wrong')).toBe('wrong')
-    expect(await verdicts.once('gpu: fast', async () => undefined)).toBeUndefined()
+    expect(await rememberedVerdicts(place).once('gpu: fast', async () => 'wrong')).toBe('wrong')
+    expect(await rememberedVerdicts(place).once('gpu: fast', async () => undefined)).toBeUndefined()
   })
 })

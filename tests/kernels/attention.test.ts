@@ -105,5 +105,5 @@ test('wrong shapes are named', async () => {
   )
   await expect(run({ ...small, headDim: 6 }, { ...small, headDim: 6 })).rejects.toThrow('a head has 6 values')
   const narrow = { ...small, headDim: 32, variant: 'tiled' } as const
-  await expect(run({ ...narrow, heads: 128 }, { ...narrow, heads: 128 })).rejects.toThrow('no tiles for 128/2 heads')
+  await expect(run({ ...narrow, heads: 512 }, { ...narrow, heads: 512 })).rejects.toThrow('no tiles for 512/2 heads')
 })

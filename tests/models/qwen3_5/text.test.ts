@@ -11,7 +11,7 @@ import { ropeTable } from '../../../src/models/qwen3_5/rope.ts'
 import { FREE_SLOT } from '../../../src/models/qwen3_5/schedule.ts'
 import { textSession } from '../../../src/models/qwen3_5/session.ts'
 import { textInputs, textModel } from '../../../src/models/qwen3_5/text.ts'
-import { expectWithin, relativeNorm } from '../../check.ts'
+import { cosine, expectWithin, relativeNorm } from '../../check.ts'
 import { fixtureJson, fixtureTensors } from '../../fixtures.ts'
 import { type Fixture, loadFixture } from './fixture.ts'
 
@@ -194,8 +194,3 @@ describe.each(['qwen35-text-tiny', 'qwen35-text-heads'])('%s with f16 operands',
     expect(errors.sort((a, b) => a - b)[errors.length >> 1]).toBeLessThan(2e-3)
   })
 })
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, v, i) => sum + v * y[i]!, 0)
-  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
-}

@@ -17,7 +17,7 @@ const demo = {
   base: './',
   publicDir: '../public',
   optimizeDeps: { exclude: ['webgpu'] }, // Node's; a browser has its own
-  build: { outDir: '../dist/demo', emptyOutDir: true, target: 'es2022' },
+  build: { outDir: '../dist-demo', emptyOutDir: true, target: 'es2022' },
 }
 
 /** The package: dist/index.js for every host, dist/cli.js for Node. What npm installs stays outside. */

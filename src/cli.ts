@@ -39,7 +39,8 @@ const note = (line: string) => process.stderr.write(`${CLEAR}${line}\n`)
 /** `pronounce decide`: answers on stdout, everything else on stderr. */
 async function decide(text: string, questions: Questions, flags: DecideFlags, signal: AbortSignal): Promise<void> {
   const state = text === '-' ? (await readAll(addAbortSignal(signal, process.stdin))).replace(/\r?\n$/, '') : text
-  const device = await openDevice(flags.device, { precision: flags.precision })
+  const onWarning = (message: string) => note(`warning: ${message}`)
+  const device = await openDevice(flags.device, { precision: flags.precision, onWarning })
   try {
     note(`device: ${device.report.line}`)
     const progress = process.stderr.isTTY ? onProgress : undefined
@@ -54,6 +55,7 @@ async function decide(text: string, questions: Questions, flags: DecideFlags, si
     const { truncatedTokens } = decision.usage
     if (truncatedTokens > 0)
       note(`note: the text is over the model's limit; its last ${truncatedTokens} tokens were not read`)
+    if (!decider.calibrated) note('note: there is no decider_config.json; the probabilities are not calibrated')
     if (flags.model === undefined)
       note(
         `note: ${decision.model} answered, the small model that comes with pronounce; ` +
@@ -76,7 +78,10 @@ async function readSchema(path: string): Promise<Questions> {
     })
   })
   try {
-    return readQuestions(JSON.parse(json))
+    const questions = readQuestions(JSON.parse(json.replace(/^\uFEFF/, '')))
+    if (Object.keys(questions).length === 0)
+      throw new InputError(`--schema: ${path} has no questions, expected at least one`)
+    return questions
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause
     throw new InputError(
@@ -139,9 +144,11 @@ async function main(argv: readonly string[]): Promise<number> {
   const interrupt = new AbortController()
   process.once('SIGINT', () => interrupt.abort()) // a second one ends the process at once
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit() // the reader has seen enough, as in `| head`
+    if (error.code === 'EPIPE') process.exit() // the reader has seen enough, as in `| head`
+    note(`error: stdout: ${error.message}`)
+    process.exit(1)
   })
+  process.stderr.on('error', () => {}) // nobody listens; the answer still goes out
   try {
     await createProgram(interrupt.signal).parseAsync(argv)
     return 0

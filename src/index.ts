@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * Decider and Zonos on any GPU a browser can see, in Node and Deno too, and on the CPU where there is none.
+ * Decider on any GPU a browser can see, in Node and Deno too, and on the CPU where there is none.
  * @module
  */
 

@@ -30,7 +30,7 @@ export async function openDevice(choice: DeviceChoice, options: OpenOptions = {}
   if (!deviceChoices.includes(choice))
     throw new DeviceError('unavailable', `openDevice: there is no '${choice}', expected ${deviceChoices.join(', ')}`)
   const reopen = () => openDevice(choice, options)
-  if (options.gpu) return given(options.gpu, options)
+  if (options.gpu) return given(choice, options.gpu, options)
   if (choice === 'cpu') return cpuDevice('asked for', precision, reopen)
   const found = await findAdapter()
   if (choice === 'auto') {
@@ -40,17 +40,21 @@ export async function openDevice(choice: DeviceChoice, options: OpenOptions = {}
     return request(found.adapter, 'the GPU that was found', options, reopen)
   }
   if ('missing' in found) throw new DeviceError('unavailable', `openDevice: '${choice}' needs WebGPU: ${found.missing}`)
-  const { info } = found.adapter
-  const vendor = { cuda: 'nvidia', metal: 'apple', webgpu: vendorOf(info) }[choice]
-  if (vendorOf(info) !== vendor)
-    throw new DeviceError(
-      'unavailable',
-      `openDevice: '${choice}' needs an adapter of ${vendor}, found ${nameOf(info)}; pass 'webgpu' to use that`,
-    )
+  expectVendor(choice, found.adapter.info)
   return request(found.adapter, 'asked for', options, reopen)
 }
 
-function given(gpu: GPUDevice, { precision = 'auto', onWarning = warn }: OpenOptions): Device {
+function expectVendor(choice: DeviceChoice, info: GPUAdapterInfo): void {
+  const vendor = { cuda: 'nvidia', metal: 'apple', cpu: 'no GPU', auto: undefined, webgpu: undefined }[choice]
+  if (vendor === undefined || vendorOf(info) === vendor) return
+  throw new DeviceError(
+    'unavailable',
+    `openDevice: '${choice}' needs an adapter of ${vendor}, found ${nameOf(info)}; pass 'webgpu' to use that`,
+  )
+}
+
+/** A device over the caller's own GPUDevice. */
+function given(choice: DeviceChoice, gpu: GPUDevice, { precision = 'auto', onWarning = warn }: OpenOptions): Device {
   const reopen = async () => {
     throw new DeviceError(
       'unavailable',
@@ -58,7 +62,10 @@ function given(gpu: GPUDevice, { precision = 'auto', onWarning = warn }: OpenOpt
         "open it with openDevice('webgpu', { gpu }) and pass it to recover()",
     )
   }
-  return wrap(gpu, gpu.adapterInfo, { why: 'the GPUDevice that was given', precision, onWarning, owned: false, reopen })
+  const info = gpu.adapterInfo
+  if (!info) throw new DeviceError('unavailable', 'openDevice: gpu has no adapterInfo, expected a GPUDevice')
+  expectVendor(choice, info)
+  return wrap(gpu, info, { why: 'the GPUDevice that was given', precision, onWarning, owned: false, reopen })
 }
 
 async function request(

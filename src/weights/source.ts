@@ -35,15 +35,40 @@ export function openSource(
   where: string | URL | Files | readonly File[] | Source,
   { base = 'https://huggingface.co', ...http }: SourceOptions = {},
 ): Source {
-  if (typeof where !== 'string' && !(where instanceof URL)) return isSource(where) ? where : blobSource(where)
+  if (typeof where !== 'string' && !(where instanceof URL)) {
+    if (typeof where === 'object' && where !== null) return isSource(where) ? where : blobSource(where)
+    throw new WeightsError('missing', `openSource: has ${where}, expected a folder, a URL, hf:owner/name or files`)
+  }
   const text = String(where)
+  if (text === '') throw new WeightsError('missing', 'openSource: has an empty name, expected a folder or a URL')
   if (text.startsWith('hf:')) return httpSource(text, hubUrl(text, base), http)
-  if (/^https?:/i.test(text)) return httpSource(text, new URL(text), http)
+  if (/^https?:/i.test(text)) return httpSource(text, urlOf(text), http)
+  if (/^[a-z][a-z\d+.-]+:\/\//i.test(text) && !text.startsWith('file:'))
+    throw new WeightsError(
+      'unsupported',
+      `${text}: has a scheme that cannot be read, expected http, https, file or hf:owner/name`,
+    )
   if (hasFiles()) return folderSource(where)
   if (text.startsWith('file:')) {
     throw new WeightsError('unsupported', `${text}: is on a disk that a browser cannot read; pass Files or an http URL`)
   }
-  return httpSource(text, new URL(text, location.href), http)
+  return httpSource(text, urlOf(text, location.href), http)
+}
+
+/** A URL below which files lie: its query would be lost. */
+function urlOf(text: string, base?: string): URL {
+  let url: URL
+  try {
+    url = new URL(text, base)
+  } catch (cause) {
+    throw new WeightsError('format', `${text}: is not a URL; expected https://host/folder`, { cause })
+  }
+  if (url.search || url.hash)
+    throw new WeightsError(
+      'unsupported',
+      `${text}: has a query, expected the URL of a folder; pass headers for a token`,
+    )
+  return url
 }
 
 /** Node and Deno have a file system; a browser and its workers have not. */

@@ -174,6 +174,8 @@ describe('webgpu alone', () => {
     graph.output('y', toy(graph.input('x', ['T', 3]), pool, 2))
     expect((await (await device.compile(graph)).run({ x }, three)).y![8]).toBe(18)
     await device.dispose()
+    await expect(openDevice('cpu', { gpu: own })).rejects.toThrow("'cpu' needs an adapter of no GPU")
+    await expect(openDevice('webgpu', { gpu: {} as GPUDevice })).rejects.toMatchObject({ code: 'unavailable' })
     const buffer = own.createBuffer({ size: 4, usage: 8 })
     own.queue.writeBuffer(buffer, 0, new Uint32Array(1))
     await own.queue.onSubmittedWorkDone()

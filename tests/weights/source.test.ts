@@ -286,3 +286,13 @@ test('a source is itself', () => {
   const source = openSource('public/models/decider-nano')
   expect(openSource(source)).toBe(source)
 })
+
+test.each([
+  ['', 'missing'],
+  [undefined, 'missing'],
+  ['http://', 'format'],
+  ['https://host/folder?token=1', 'unsupported'],
+  ['ftp://host/folder', 'unsupported'],
+])('%j is no place for a model', (where, code) => {
+  expect(() => openSource(where as string)).toThrow(expect.objectContaining({ name: 'WeightsError', code }))
+})

@@ -30,7 +30,9 @@ const LEVEL_NUMBER = new RegExp(String.raw`^${SPACE}*-?\p{Nd}+${SPACE}*:${SPACE}
  */
 export function readQuestions(json: unknown): Questions {
   if (!isObject(json))
-    throw new InputError('questions: a JSON object is missing, expected {name: {type, question, options}, ...}')
+    throw new InputError(
+      `questions: ${describeValue(json)} is no object, expected {name: {type, question, options}, ...}`,
+    )
   return Object.fromEntries(entriesOf(json).map(([name, spec]) => [name, readQuestion(name, spec)]))
 }
 
@@ -52,6 +54,7 @@ function readQuestion(name: string, spec: JsonValue): Question {
  * original's own words, which its HTTP interface answers with.
  */
 export function ask(name: string, question: Question): Asked {
+  if (!isObject(question)) return refuse(name, 'an object {type, instructions, criteria}', question)
   const { instructions, criteria = null } = question
   const text = instructions === null || instructions === undefined ? '' : render(instructions)
   if (question.type === 'noul') return askYesNo(name, text, criteria)

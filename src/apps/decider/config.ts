@@ -7,6 +7,8 @@ export interface DeciderConfig {
   /** `decider-` and the version; `decider-dev` for a model without one. */
   readonly name: string
   readonly temperatures: Temperatures
+  /** false without decider_config.json: probabilities are then the model's own. */
+  readonly calibrated: boolean
   /** A score asks one yes-or-no row per level. */
   readonly isolatedLevels: boolean
   /** "None of the above" is shown to the model in a neutral spelling. */
@@ -36,6 +38,7 @@ export function parseConfig(text: string | undefined): DeciderConfig {
   const version = read<string>(config, 'version', 'dev', isText, 'a text')
   return {
     name: `decider-${version}`,
+    calibrated: text !== undefined,
     temperatures: readTemperatures(config),
     isolatedLevels: flag('isolated_levels', false),
     neutralizeNone: flag('neutralize_none', true),

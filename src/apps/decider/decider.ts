@@ -3,7 +3,7 @@ import { DeviceError, InputError } from '../../errors.ts'
 import { type Answer, type AnswerTo, answerChoice, answerIsolated, answerScore, answerYesNo, argmax } from './answer.ts'
 import { type Asked, ask, rowsOf } from './ask.ts'
 import type { Holder } from './holder.ts'
-import { type JsonValue, renderState } from './json.ts'
+import { isObject, type JsonValue, renderState } from './json.ts'
 import { type JsonAnswer, type JsonSchema, readJsonSchema } from './json_schema.ts'
 import { type Context, countTokens, encodeContext } from './prompt.ts'
 import type { Questions } from './question.ts'
@@ -60,6 +60,8 @@ export interface PackedAnswer {
 export interface Decider {
   /** The model's name, `decider-<version>`. */
   readonly model: string
+  /** Does the checkpoint say how to calibrate its probabilities? Without decider_config.json it does not. */
+  readonly calibrated: boolean
   /** Where it runs now; `device.report.line` says so in words. */
   readonly device: Device
   /**
@@ -118,6 +120,7 @@ export function createDecider(parts: DeciderParts): Decider {
 
   function contextOf(state: string, maxTokens: number): Context {
     if (disposing) throw new DeviceError('disposed', `${model}: was disposed, expected a loaded model; load it again`)
+    if (typeof state !== 'string') throw new InputError(`context: is of type ${typeof state}, expected text`)
     if (Number.isSafeInteger(maxTokens) && maxTokens > 0) return encodeContext(tokenizer, state, maxTokens)
     throw new InputError(`maxStateTokens: has ${maxTokens}, expected an integer from 1`)
   }
@@ -129,6 +132,8 @@ export function createDecider(parts: DeciderParts): Decider {
 
   const decide: Decider['decide'] = async (state, questions, options) => {
     const { maxStateTokens = config.maxStateTokens, abstainBelow = 0 }: DecideOptions = options ?? {}
+    checkProbability('abstainBelow', abstainBelow)
+    if (!isObject(questions)) throw new InputError(`questions: has ${questions}, expected { name: question, ... }`)
     const context = contextOf(renderState(state), Math.min(maxStateTokens, config.maxStateTokens))
     const asked = Object.entries(questions).map(([name, question]) => {
       const spoken = ask(name, question)
@@ -147,7 +152,9 @@ export function createDecider(parts: DeciderParts): Decider {
 
   const decideBatch: Decider['decideBatch'] = async (items, options = {}) => {
     const { maxStateTokens = packedStateTokens, abstainBelow = 0 } = options
+    checkProbability('abstainBelow', abstainBelow)
     const planned = items.map(({ context: text, questions }) => {
+      if (!Array.isArray(questions)) throw new InputError(`questions: has ${questions}, expected a list`)
       const context = contextOf(text, maxStateTokens)
       const asked = questions.map((block, i) => ({ where: `question ${i + 1}`, type: 'choice' as const, block }))
       return { context, prompts: asked.length > 0 ? [reader.plan(context, asked)] : [] }
@@ -188,6 +195,7 @@ export function createDecider(parts: DeciderParts): Decider {
 
   return {
     model,
+    calibrated: config.calibrated,
     get device() {
       return holder().device
     },
@@ -199,6 +207,11 @@ export function createDecider(parts: DeciderParts): Decider {
     dispose,
     [Symbol.asyncDispose]: dispose,
   }
+}
+
+function checkProbability(name: string, value: number): void {
+  if (value >= 0 && value <= 1) return
+  throw new InputError(`${name}: has ${value}, expected a probability from 0 to 1`)
 }
 
 /** The answer from the readings of a question's rows. */

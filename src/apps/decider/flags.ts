@@ -19,7 +19,7 @@ export function questionsOf(flags: readonly Flag[]): Questions {
   const lists = given.length === texts.length ? given.map(({ value }) => value) : followingOptions(flags)
   const questions = texts.map((text, i): [string, Question] => {
     const list = lists[i]
-    return [text, list === undefined ? yesNo(text) : choice(text, splitOptions(list))]
+    return [text, list === undefined ? yesNo(text) : choice(text, optionsOf(list))]
   })
   return Object.fromEntries(questions)
 }
@@ -37,5 +37,10 @@ function followingOptions(flags: readonly Flag[]): (string | undefined)[] {
 }
 
 /** `a,b,c`; a comma of an option's own is written `\,`. */
-const splitOptions = (list: string): string[] =>
-  list.split(/(?<!\\),/).map((option) => option.replaceAll('\\,', ',').trim())
+function optionsOf(list: string): string[] {
+  const options = list.split(/(?<!\\),/).map((option) => option.replaceAll('\\,', ',').trim())
+  if (options.includes('')) throw new InputError(`--options: '${list}' has an empty option, expected a,b,c; remove it`)
+  const twice = options.find((option, i) => options.indexOf(option) !== i)
+  if (twice !== undefined) throw new InputError(`--options: '${list}' has '${twice}' twice, expected it once`)
+  return options
+}

@@ -36,7 +36,15 @@ export function dumps(value: JsonValue): string {
 export const render = (value: JsonValue): string => (typeof value === 'string' ? value : dumps(value))
 
 /** The state as the model reads it: text as it is, JSON with an `_index` in the elements of long lists. */
-export const renderState = (state: JsonValue): string => (typeof state === 'string' ? state : dumps(withIndices(state)))
+export function renderState(state: JsonValue): string {
+  if (typeof state === 'string') return state
+  try {
+    return dumps(withIndices(state))
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause // a stack overflow
+    throw new InputError('state: is nested too deeply or contains itself, expected JSON', 'input', { cause })
+  }
+}
 
 function withIndices(value: JsonValue): JsonValue {
   if (Array.isArray(value)) {

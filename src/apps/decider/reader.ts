@@ -56,6 +56,8 @@ export function createReader(parts: ReaderParts): Reader {
   const maxOptions = Math.min(config.maxOptions, labels.length)
 
   function check({ where, block }: RowQuestion): void {
+    if (typeof block.question !== 'string' || !Array.isArray(block.options))
+      throw new InputError(`${where}: expected { question: text, options: [text, ...] }`)
     const count = block.options.length
     if (block.question === '') throw new InputError(`${where}: has no text, expected a question`)
     if (count < 2) throw new InputError(`${where}: has ${count} options, expected 2 to ${maxOptions}; add options`)

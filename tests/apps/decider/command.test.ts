@@ -29,6 +29,10 @@ describe('questions from flags', () => {
   test.each([[['o a,b']], [['q A?', 'o a,b', 'o c,d']], [['o a,b', 'q A?', 'q B?']]])('%j is refused', (words) => {
     expect(() => questionsOf(flags(...words))).toThrow('has no question')
   })
+  test('an option that is empty or there twice is refused', () => {
+    expect(() => questionsOf(flags('q A?', 'o a,,b'))).toThrow("'a,,b' has an empty option")
+    expect(() => questionsOf(flags('q A?', 'o a,b, a'))).toThrow("has 'a' twice")
+  })
   test('the same question twice is refused', () => expect(() => questionsOf(flags('q A?', 'q A?'))).toThrow('twice'))
 })
 

@@ -18,6 +18,7 @@ const refusal = (config: unknown) => {
 test('the nano model', () => {
   expect(nanoConfig).toEqual({
     name: 'decider-nano-1',
+    calibrated: true,
     temperatures: { base: 2.992, byType: { choice: 2.798, noul: 3.108, score: 4.768 } },
     isolatedLevels: true,
     neutralizeNone: false,
@@ -29,6 +30,7 @@ test('the nano model', () => {
 test('no file: the defaults of the original', () => {
   expect(parseConfig(undefined)).toEqual({
     name: 'decider-dev',
+    calibrated: false,
     temperatures: { base: 1, byType: {} },
     isolatedLevels: false,
     neutralizeNone: true,

@@ -260,3 +260,20 @@ test('answers have the types of their questions', async () => {
   // @ts-expect-error there is no such question
   expect(answers.nothing).toBeUndefined()
 })
+
+test('what is no request is refused by type, and the next one is answered', async () => {
+  const { decider } = fakeDecider(() => logitsFor([0.7, 0.3]))
+  const cyclic: unknown[] = []
+  cyclic.push(cyclic)
+  const wrong: (() => Promise<unknown>)[] = [
+    () => decider.decide('x', undefined as never),
+    () => decider.decide('x', { q: null as never }),
+    () => decider.decide(cyclic as never, { q: yesNo('A?') }),
+    () => decider.decide('x', { q: yesNo('A?') }, { abstainBelow: Number.NaN }),
+    () => decider.decidePacked(null as never, [{ question: 'A?', options: ['a', 'b'] }]),
+    () => decider.decidePacked('x', [{ question: 'A?' } as never]),
+    () => decider.decidePacked('x', undefined as never),
+  ]
+  for (const ask of wrong) await expect(ask()).rejects.toMatchObject({ name: 'InputError' })
+  expect((await decider.decide('x', { q: yesNo('A?') })).answers.q.noul).toBeGreaterThan(0)
+})

@@ -73,7 +73,7 @@ export function origin(device: Device): Row {
     versions: { pronounce: pronounce.version, node: process.version, webgpu: webgpu.version },
     platform: `${process.platform} ${process.arch}${driver()}`,
     date: new Date().toISOString(),
-    arguments: process.argv.slice(2),
+    arguments: argumentsOf(process.argv.slice(2)),
   }
 }
 
@@ -114,3 +114,7 @@ export function table(rows: readonly Row[]): string {
     )
     .join('\n')
 }
+
+/** How the bench was asked; where the result goes says nothing about it. */
+const argumentsOf = (given: readonly string[]): string[] =>
+  given.filter((word, i) => word !== '--out' && given[i - 1] !== '--out' && !word.startsWith('--out='))

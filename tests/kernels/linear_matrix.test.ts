@@ -170,7 +170,7 @@ function emulated(kernel: Kernel): Kernel {
   return { ...kernel, requires: [], shader: [...shader, emulation, ...(direct ? [storeY] : [])] }
 }
 
-describe('the shader, on emulated matrix units, is the same', () => {
+describe('the shader, on matrix units, emulated where there are none, is the same', () => {
   interface Form {
     units: [M: number, N: number, K: number]
     order: LinearPlan['order']
@@ -181,9 +181,13 @@ describe('the shader, on emulated matrix units, is the same', () => {
   /** 4 x 4 of four steps, two at once. */
   const full: Form = { units: [8, 8, 8], order: { SK: 1, BK: 32 }, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }
   const wide: Form = { ...full, tile: { BM: 16, BN: 64, WM: 2, WN: 2 } }
-  /** Records the product for subgroups of 16, then puts the emulation into its step. */
+  /** On real units a tile that suits them; else for subgroups of 16, with the emulation put into the step. */
   function record(graph: Graph, x: Tensor, w: Tensor, form: Form, options: LinearOptions = {}): Tensor {
     const { units, order, tile } = form
+    if (graph.target.matrix && graph.target.subgroupSize) {
+      const real = { variant: 'linear_matrix', order, heights: [{ tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }] } as const
+      return recordLinear(x, w, real, options)
+    }
     Object.assign(graph, { target: withUnits(graph.target, ...units, 16) })
     const y = recordLinear(x, w, { variant: 'linear_matrix', order, heights: [{ tile }] }, options)
     const step = graph.steps.pop()!

@@ -80,11 +80,20 @@ function isAlive(pid: number): boolean {
 
 /** Where this host keeps verdicts: a file in the user's cache folder in Node, the origin's storage in a browser. */
 export function defaultPlace(): Place {
-  const storage = globalThis.localStorage as Storage | undefined
   if (globalThis.process?.versions?.node && !('Deno' in globalThis)) return cacheFile()
-  if (!storage) return { read: async () => undefined, write: async () => {} } // a worker, or Deno: tried every time
+  const storage = pageStorage()
+  if (!storage) return { read: async () => undefined, write: async () => {} } // tried every time
   const key = 'pronounce.verdicts'
   return { read: async () => storage.getItem(key) ?? undefined, write: async (text) => storage.setItem(key, text) }
+}
+
+/** Workers have none, and a page whose storage is blocked throws at the mere sight of it. */
+function pageStorage(): Storage | undefined {
+  try {
+    return globalThis.localStorage
+  } catch {
+    return undefined
+  }
 }
 
 function cacheFile(): Place {

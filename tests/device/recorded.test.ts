@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { openDevice } from '../../src/device/open.ts'
 import type { Probe } from '../../src/device/prove.ts'
 import { recordedProgram } from '../../src/device/recorded.ts'
-import { type Place, rememberedVerdicts } from '../../src/device/verdicts.ts'
+import { defaultPlace, type Place, rememberedVerdicts } from '../../src/device/verdicts.ts'
 import { Graph, graphOf, record } from '../../src/graph/graph.ts'
 import type { Kernel } from '../../src/graph/kernel.ts'
 import type { Target } from '../../src/graph/target.ts'
@@ -163,5 +163,25 @@ describe('verdicts', () => {
     const place: Place = { read: async () => '{"version', write: () => Promise.reject(new Error('read-only')) }
     expect(await rememberedVerdicts(place).once('gpu: fast', async () => 'wrong')).toBe('wrong')
     expect(await rememberedVerdicts(place).once('gpu: fast', async () => undefined)).toBeUndefined()
+  })
+
+  test('a page whose storage is blocked has no place, and goes on', async () => {
+    const { process } = globalThis
+    Object.defineProperty(globalThis, 'localStorage', {
+      configurable: true,
+      get() {
+        throw new Error('SecurityError')
+      },
+    })
+    Object.assign(globalThis, { process: undefined }) // as in a browser
+    let place: Place
+    try {
+      place = defaultPlace()
+    } finally {
+      Object.assign(globalThis, { process })
+      Reflect.deleteProperty(globalThis, 'localStorage')
+    }
+    await place.write('kept nowhere')
+    expect(await place.read()).toBeUndefined()
   })
 })

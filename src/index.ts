@@ -4,8 +4,9 @@
  * @module
  */
 
-/** Loads a Decider: text and typed questions in, calibrated probabilities out. */
-export { type LoadOptions, loadDecider } from './apps/decider/load.ts'
+export type { Answer, AnswerTo, ChoiceAnswer, ScoreAnswer, YesNoAnswer } from './apps/decider/answer.ts'
+/** Reads questions from JSON, in the form that servers and schema files use. */
+export { readQuestions } from './apps/decider/ask.ts'
 export type {
   Answered,
   DecideOptions,
@@ -16,11 +17,10 @@ export type {
   PackedQuestion,
   Usage,
 } from './apps/decider/decider.ts'
-export type { Answer, AnswerTo, ChoiceAnswer, ScoreAnswer, YesNoAnswer } from './apps/decider/answer.ts'
-/** Reads questions from JSON, in the form that servers and schema files use. */
-export { readQuestions } from './apps/decider/ask.ts'
 export type { JsonValue } from './apps/decider/json.ts'
 export type { JsonAnswer, JsonField, JsonSchema } from './apps/decider/json_schema.ts'
+/** Loads a Decider: text and typed questions in, calibrated probabilities out. */
+export { type LoadOptions, loadDecider } from './apps/decider/load.ts'
 /** Typed questions. */
 export {
   type ChoiceQuestion,

@@ -9,8 +9,8 @@ import { graphOf, type Made, record } from '../graph/graph.ts'
 import type { Constants, Kernel, View, Views, Workgroups } from '../graph/kernel.ts'
 import { CHUNK, tableShapes } from '../graph/segments.ts'
 import { type Counts, expectFormat, expectShape, last, type Tensor } from '../graph/tensor.ts'
-import { sigmoid } from './lib/activation.ts'
 import { attentionTiled } from './attention_tiled.ts'
+import { sigmoid } from './lib/activation.ts'
 
 export interface Attention {
   readonly heads: number

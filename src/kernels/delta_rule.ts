@@ -8,6 +8,7 @@ import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
 import { type ChunkTile, deltaChunk } from './delta_chunk.ts'
 import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
 import { deltaScan, type ScanTile } from './delta_scan.ts'
+import { advanceStates } from './lib/delta_states.ts'
 
 /** Token by token, or in chunks of 64 (`deltaChunk`, `deltaScan`): the same maths. */
 export type DeltaForm = 'recurrent' | 'chunked'
@@ -66,17 +67,9 @@ const kernel: Kernel = {
   }),
   cpu({ qkv, gates, segments, o, state }, constants, { S }) {
     const { NK, NV, DK, DV, CHANNELS } = constants as Record<'NK' | 'NV' | 'DK' | 'DV' | 'CHANNELS', number>
-    const size = DK * DV
-    for (let s = 0; s < S; s++) {
-      const [start, length, from, to] = segments!.subarray(s * 8) as unknown as [number, number, number, number]
-      for (let h = 0; h < NV; h++) {
-        const slot = (i: number): number => (i * NV + h) * size
-        const S1 = new Float32Array(size)
-        if (from !== 0) S1.set(state!.subarray(slot(from), slot(from) + size))
-        for (let t = start; t < start + length; t++) token(S1, t, h)
-        if (to !== 0) state!.set(S1, slot(to))
-      }
-    }
+    advanceStates(segments!, state!, constants, S, (S1, start, length, h) => {
+      for (let t = start; t < start + length; t++) token(S1, t, h)
+    })
 
     function token(S1: Float32Array, t: number, h: number): void {
       const q = t * CHANNELS + Math.floor(h / (NV / NK)) * DK

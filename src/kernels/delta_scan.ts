@@ -10,6 +10,7 @@ import type { Target } from '../graph/target.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
 import type { DeltaChunks } from './delta_chunk.ts'
 import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
+import { advanceStates } from './lib/delta_states.ts'
 
 /** Neither changes a bit of the results. */
 export interface ScanTile {
@@ -79,18 +80,10 @@ const kernel: Kernel = {
   }),
   cpu({ qkv, uw, p, decay, segments, o, state }, constants, { S }) {
     const { NK, NV, DK, DV, CHANNELS } = constants as Record<'NK' | 'NV' | 'DK' | 'DV' | 'CHANNELS', number>
-    const size = DK * DV
-    for (let s = 0; s < S; s++) {
-      const [start, length, from, to] = segments!.subarray(s * 8) as unknown as [number, number, number, number]
-      for (let h = 0; h < NV; h++) {
-        const slot = (i: number): number => (i * NV + h) * size
-        const S1 = new Float32Array(size)
-        if (from !== 0) S1.set(state!.subarray(slot(from), slot(from) + size))
-        for (let first = start; first < start + length; first += CHUNK)
-          chunk(S1, first, Math.min(CHUNK, start + length - first), h)
-        if (to !== 0) state!.set(S1, slot(to))
-      }
-    }
+    advanceStates(segments!, state!, constants, S, (S1, start, length, h) => {
+      for (let first = start; first < start + length; first += CHUNK)
+        chunk(S1, first, Math.min(CHUNK, start + length - first), h)
+    })
 
     /** o and S after the n tokens from `first` on. */
     function chunk(S1: Float32Array, first: number, n: number, h: number): void {

@@ -8,7 +8,7 @@ import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
 import { silu } from './lib/activation.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
-import { bothSummings, pickSumming, slicesOf, type Summing } from './lib/slices.ts'
+import { bothSummings, pickSumming, type Summing, slicesOf } from './lib/slices.ts'
 
 /** Columns `column`.. of a wider tensor: a part of a packed projection. */
 export interface Columns {

@@ -1,12 +1,12 @@
-import source from '../../shaders/qk_norm_rope.wgsl' with { type: 'text' }
 import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
+import source from '../../shaders/qk_norm_rope.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
 import { graphOf, record } from '../graph/graph.ts'
 import { type Constants, fold, type Kernel, type View, type Views } from '../graph/kernel.ts'
 import { tableShapes } from '../graph/segments.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
-import { bothSummings, pickSumming, slicesOf, type Summing } from './lib/slices.ts'
+import { bothSummings, pickSumming, type Summing, slicesOf } from './lib/slices.ts'
 
 export interface QkNormRope {
   readonly heads: number

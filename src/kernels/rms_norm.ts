@@ -11,7 +11,7 @@ import { graphOf, type Made, record } from '../graph/graph.ts'
 import { type Constants, fold, type Kernel, type View } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
-import { type BothSummings, bothSummings, pickSumming, slicesOf, type Summing } from './lib/slices.ts'
+import { type BothSummings, bothSummings, pickSumming, type Summing, slicesOf } from './lib/slices.ts'
 
 export interface RmsNormOptions {
   readonly eps: number

@@ -7,7 +7,7 @@ import { isObject, type JsonValue, renderState } from './json.ts'
 import { type JsonAnswer, type JsonSchema, readJsonSchema } from './json_schema.ts'
 import { type Context, countTokens, encodeContext } from './prompt.ts'
 import type { Questions } from './question.ts'
-import { createReader, type Prompt, type Reading, type ReaderParts } from './reader.ts'
+import { createReader, type Prompt, type ReaderParts, type Reading } from './reader.ts'
 
 const PACKED_STATE_TOKENS = 1536 // the original's max_ctx_tokens
 

@@ -5,8 +5,8 @@ import { maxTokens, plan } from '../../graph/plan.ts'
 import { bytes, type Counts, leading, rowSize, type Tensor } from '../../graph/tensor.ts'
 import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from '../device.ts'
 import { decode } from '../formats.ts'
-import { type Stopwatch, stopwatch } from './profile.ts'
 import type { Parts } from './parts.ts'
+import { type Stopwatch, stopwatch } from './profile.ts'
 
 interface Dispatch {
   readonly step: Step

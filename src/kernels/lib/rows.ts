@@ -1,6 +1,6 @@
+import { ShapeError } from '../../errors.ts'
 import type { Constants } from '../../graph/kernel.ts'
 import type { Count, Counts, Tensor } from '../../graph/tensor.ts'
-import { ShapeError } from '../../errors.ts'
 
 /** The constant ROWS that shaders/lib/rows.wgsl reads: a fixed leading dimension, or which count of the run it is. */
 export function rowsOf(op: string, t: Tensor): { readonly ROWS: number } {

@@ -1,8 +1,9 @@
-// Row m of a subgroup's fragments on its way to y. Sums that finish() has to see pass through workgroup memory, one
-// fragment (gate and up: two) per subgroup at a time.
-// needs: lib/fragments, fragment_direct or fragment_finish, columns, finish_*; const WM, WN, HALVES, SUBGROUP, Y_WIDTH
-const FRAGMENT = FM * FN;
-var<workgroup> spill: array<f32, WM * WN * HALVES * FRAGMENT>;
+// Row m of a subgroup's fragments on its way to y. Sums that finish() has to see pass through the tile's memory, which
+// nobody needs by then: FM rows of BLOCK sums per subgroup.
+// needs: lib/fragments, fragment_direct or fragment_finish, columns, finish_*; tile: array<vec4u>;
+//   const WM, WN, SUBGROUP, Y_WIDTH
+const QUADS = BLOCK / 4; // of a row of sums
+const SPILL = FM * QUADS;
 
 // The subgroup's first row and column, rows of y, where this part of the sum begins, where the subgroup spills.
 struct Place { row: u32, column: u32, rows: u32, part: u32, spill: u32, lane: u32 }
@@ -17,28 +18,31 @@ fn store_row(p: Place, m: u32, s0: Sums, s1: Sums, s2: Sums, s3: Sums) {
 }
 
 // Sum by sum. Of SwiGLU the first half of a row is the gate's.
+@diagnostic(off, chromium.subgroup_matrix_uniformity)
 fn finish_row(p: Place, m: u32, s0: Sums, s1: Sums, s2: Sums, s3: Sums) {
-  if (HALVES == 2) {
-    if (RN == 2) { finish_pair(p, m, 0, s0, s1); }
-    if (RN == 4) { finish_pair(p, m, 0, s0, s2); finish_pair(p, m, 1, s1, s3); }
-  } else {
-    finish_pair(p, m, 0, s0, s0);
-    if (RN > 1) { finish_pair(p, m, 1, s1, s1); }
-    if (RN > 2) { finish_pair(p, m, 2, s2, s2); }
-    if (RN > 3) { finish_pair(p, m, 3, s3, s3); }
+  let at = min(p.spill, (WM * WN - 1) * SPILL);
+  subgroupMatrixStore<row_major>(&tile, at, s0, QUADS);
+  if (RN > 1) { subgroupMatrixStore<row_major>(&tile, at + FN / 4, s1, QUADS); }
+  if (RN > 2) { subgroupMatrixStore<row_major>(&tile, at + 2 * FN / 4, s2, QUADS); }
+  if (RN > 3) { subgroupMatrixStore<row_major>(&tile, at + 3 * FN / 4, s3, QUADS); }
+  workgroupBarrier();
+  for (var i = p.lane; i < SPILL / HALVES; i += SUBGROUP) {
+    let row = p.row + m * FM + i / (QUADS / HALVES);
+    let quad = i % (QUADS / HALVES);
+    let begin = at + i / (QUADS / HALVES) * QUADS + quad;
+    let s = bitcast<vec4f>(tile[begin]);
+    let up = bitcast<vec4f>(tile[begin + QUADS - QUADS / HALVES]);
+    let column = y_column(p.column) + quad * 4;
+    if (row < p.rows) {
+      finish_one(row, p.part, column, s.x, up.x);
+      finish_one(row, p.part, column + 1, s.y, up.y);
+      finish_one(row, p.part, column + 2, s.z, up.z);
+      finish_one(row, p.part, column + 3, s.w, up.w);
+    }
   }
+  workgroupBarrier();
 }
 
-@diagnostic(off, chromium.subgroup_matrix_uniformity)
-fn finish_pair(p: Place, m: u32, n: u32, s: Sums, up: Sums) {
-  subgroupMatrixStore<row_major>(&spill, p.spill, s, FN);
-  if (HALVES == 2) { subgroupMatrixStore<row_major>(&spill, p.spill + FRAGMENT, up, FN); }
-  workgroupBarrier();
-  for (var i = p.lane; i < FRAGMENT; i += SUBGROUP) {
-    let row = p.row + m * FM + i / FN;
-    let column = y_column(p.column + n * FN + i % FN);
-    let pair = vec2f(spill[p.spill + i], spill[p.spill + (HALVES - 1) * FRAGMENT + i]);
-    if (row < p.rows && column < COLUMNS) { finish(row, p.part + column, pair); }
-  }
-  workgroupBarrier();
+fn finish_one(row: u32, part: u32, column: u32, s: f32, up: f32) {
+  if (column < COLUMNS) { finish(row, part + column, vec2f(s, up)); }
 }

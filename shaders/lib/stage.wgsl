@@ -1,28 +1,38 @@
-// Up to four vec4u that an invocation carries from x and from w to the tile in workgroup memory. A count is a constant,
-// so that a test of it costs nothing.    needs: x, w, tile: array<vec4u>; const XS, WS, how many are carried
+// Up to four vec4u that an invocation carries from x and from w to the tile in workgroup memory, APART rows of the tile
+// from each other. Offsets are constants added to one index; a count is a constant too, so that a test of it costs
+// nothing. Rows of x or w past the last are what the buffer holds there, for sums that nobody stores.
+// needs: lib/columns; x, w, tile: array<vec4u>; const IN, BK8, WIDTH, WORKGROUP, BM, XS, WS (how many)
 struct Four { a: vec4u, b: vec4u, c: vec4u, d: vec4u }
 
-fn read_x(at: vec4u) -> Four {
+const APART = WORKGROUP / BK8;
+const ROW = IN / 8; // of x and of w, in vec4u
+
+fn read_x(at: u32) -> Four {
   var f: Four;
-  f.a = x[at.x];
-  if (XS > 1) { f.b = x[at.y]; }
-  if (XS > 2) { f.c = x[at.z]; }
-  if (XS > 3) { f.d = x[at.w]; }
+  f.a = x[at];
+  if (XS > 1) { f.b = x[at + APART * ROW]; }
+  if (XS > 2) { f.c = x[at + 2 * APART * ROW]; }
+  if (XS > 3) { f.d = x[at + 3 * APART * ROW]; }
   return f;
 }
 
-fn read_w(at: vec4u) -> Four {
+fn read_w(at: u32) -> Four {
   var f: Four;
-  f.a = w[at.x];
-  if (WS > 1) { f.b = w[at.y]; }
-  if (WS > 2) { f.c = w[at.z]; }
-  if (WS > 3) { f.d = w[at.w]; }
+  f.a = w[at];
+  if (WS > 1) { f.b = w[at + row_of(APART) * ROW]; }
+  if (WS > 2) { f.c = w[at + row_of(2 * APART) * ROW]; }
+  if (WS > 3) { f.d = w[at + row_of(3 * APART) * ROW]; }
   return f;
 }
 
-fn put(at: vec4u, f: Four, count: u32) {
-  tile[at.x] = f.a;
-  if (count > 1) { tile[at.y] = f.b; }
-  if (count > 2) { tile[at.z] = f.c; }
-  if (count > 3) { tile[at.w] = f.d; }
+// The index has bounds that Tint sees, and needs no clamp: an invocation's own place, and where x or w begins.
+fn put(own: u32, first: u32, f: Four, count: u32, height: u32) {
+  let at = min(own, (APART - 1) * WIDTH + BK8 - 1) + min(first, BM * WIDTH);
+  if (has(own, 0, height)) { tile[at] = f.a; }
+  if (count > 1 && has(own, 1, height)) { tile[at + APART * WIDTH] = f.b; }
+  if (count > 2 && has(own, 2, height)) { tile[at + 2 * APART * WIDTH] = f.c; }
+  if (count > 3 && has(own, 3, height)) { tile[at + 3 * APART * WIDTH] = f.d; }
 }
+
+// Whether an invocation's vec4u i lies within the height of the tile: of most tiles all do.
+fn has(own: u32, i: u32, height: u32) -> bool { return (i + 1) * APART <= height || own / WIDTH + i * APART < height; }

@@ -27,7 +27,10 @@ export interface Target {
 /** How a matrix product is computed, as data. Tiles are constants of the variant's shader. */
 export interface LinearPlan {
   readonly variant: 'linear' | 'linear_tiled' | 'linear_matrix'
-  /** All that the order of a sum depends on: K is cut into SK parts, of which a workgroup takes BK terms at once. */
+  /**
+   * All that the order of a sum depends on: K is cut into SK parts, of which a workgroup takes BK terms at once. Where
+   * BK changes no bit, a tile may have its own.
+   */
   readonly order: { readonly SK: number; readonly BK: number; readonly [constant: string]: number }
   /** By the rows of a run, ascending: each tile serves up to so many rows, the last one all that are more. */
   readonly heights: readonly { readonly upTo?: number; readonly tile: Readonly<Record<string, number>> }[]

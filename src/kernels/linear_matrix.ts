@@ -33,15 +33,14 @@ export const linearMatrix: LinearVariant = {
     const { BM, BN, BK, WM, WN } = tile as Tile
     const threads = WM * WN * subgroupSize
     const [RM, RN] = [BM / WM / matrix.M, BN / WN / matrix.N]
-    const [XS, WS] = [(BM * BK) / 8 / threads, (BN * BK) / 8 / threads]
-    const steps = BK / matrix.K
-    const bytes = (BM + BN) * (BK + 8) * 2 + WM * WN * HALVES * matrix.M * matrix.N * 4
+    const carried = Math.ceil((Math.max(BM, BN) * BK) / 8 / threads) // vec4u of x or of w by an invocation
+    const bytes = Math.max((BM + BN) * (BK + 8) * 2, WM * matrix.M * BN * 4)
     if (IN % STAGED !== 0 || IN % BK !== 0) return `${IN} columns of x, expected a multiple of ${STAGED} and of ${BK}`
-    if (RM % 1 !== 0 || RN % HALVES !== 0 || matrix.K % 8 !== 0 || (steps !== 1 && steps % 2 !== 0))
+    if (RM % 1 !== 0 || RN % HALVES !== 0 || matrix.K % 8 !== 0 || ![1, 2, 4].includes(BK / matrix.K))
       return `fragments of ${matrix.M} x ${matrix.N} x ${matrix.K} do not divide the tile`
     if (RM > MOST || RN > MOST) return `${RM} x ${RN} fragments per subgroup, at most ${MOST} x ${MOST}`
-    if (XS % 1 !== 0 || WS % 1 !== 0) return `${threads} invocations do not share the staging evenly`
-    if (XS > MOST || WS > MOST) return `${Math.max(XS, WS)} vec4u carried by an invocation, at most ${MOST}`
+    if (threads % (BK / 8) !== 0) return `${threads} invocations do not share rows of ${BK} terms evenly`
+    if (carried > MOST) return `${carried} vec4u carried by an invocation, at most ${MOST}`
     if (threads > limits.invocations) return `${threads} invocations, at most ${limits.invocations}`
     if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
     return undefined

@@ -25,7 +25,10 @@ describe('compiles under Tint', () => {
   let device: GPUDevice | undefined
   afterAll(() => device?.destroy())
 
-  test.each([16, 8])('every candidate, in fragments of %i', async (size) => {
+  test.each([
+    [16, 70],
+    [8, 25],
+  ])('every candidate, in fragments of %i', async (size, many) => {
     const adapter = await dawn.requestAdapter()
     device ??= await adapter!.requestDevice({ requiredFeatures: [...adapter!.features] as GPUFeatureName[] })
     const limits = { ...defaultLimits, workgroupBytes: 48 * 1024, invocations: 1024 }
@@ -41,7 +44,7 @@ describe('compiles under Tint', () => {
         .filter((plan) => linearMisfit(x, w, plan, options) === undefined)
         .map((plan) => recordLinear(x, w, plan, options)),
     )
-    expect(fitting.length).toBeGreaterThan(70)
+    expect(fitting.length).toBeGreaterThan(many)
     expect(new Set(graph.steps.map((step) => step.kernel.name))).toEqual(new Set(['linear_matrix']))
 
     const shaders = pipelines(device)
@@ -49,10 +52,11 @@ describe('compiles under Tint', () => {
     const failures = made.flatMap((m) =>
       m.status === 'rejected' ? [(m.reason as Error).message.split('\n', 1)[0]] : [],
     )
-    // This backend has 16 KiB of workgroup memory, which it counts after all else has been checked.
-    const others = failures.filter((f) => !/workgroup storage \(\d+ bytes\) is larger than the maximum/.test(f!))
+    // This backend has 16 KiB of workgroup memory and 256 invocations, which it counts after all else has been checked.
+    const small = /workgroup storage \(\d+ bytes\) is larger than|workgroup_size\(\d+, 1, 1\) that exceeds/
+    const others = failures.filter((f) => !small.test(f!))
     expect(others).toEqual([])
-    expect(made.length - failures.length).toBeGreaterThan(20)
+    expect(made.length - failures.length).toBeGreaterThan(10)
   })
 })
 
@@ -92,8 +96,8 @@ test('is picked for f16 operands of a multiple of 32 columns, unless it failed o
 
 test('says what of a tile the shader has no names for', () => {
   const limits = { ...defaultLimits, workgroupBytes: 48 * 1024, invocations: 1024 }
-  const misfit = (size: number, tile: object, BK = 32, options: LinearOptions = {}): string | undefined => {
-    const graph = new Graph(withUnits({ ...cpuTarget, kind: 'webgpu', limits }, size))
+  const misfit = (size: number, tile: object, BK = 32, options: LinearOptions = {}, lanes = 32): string | undefined => {
+    const graph = new Graph(withUnits({ ...cpuTarget, kind: 'webgpu', limits }, size, size, size, lanes))
     const whole = { BM: 128, BN: 128, WM: 2, WN: 2, ...tile }
     const plan: LinearPlan = { variant: 'linear_matrix', order: { SK: 1, BK }, heights: [{ tile: whole }] }
     return linearMisfit(graph.input('x', ['T', 192], 'f16'), kept('w', [256, 192]), plan, options)
@@ -107,7 +111,9 @@ test('says what of a tile the shader has no names for', () => {
   expect(misfit(16, { BN: 96, WN: 2 }, 32, { finish: 'swiglu' })).toBe(
     'fragments of 16 x 16 x 16 do not divide the tile',
   )
-  expect(misfit(16, { BM: 16, BN: 64, WM: 1, WN: 4 })).toBe('128 invocations do not share the staging evenly')
+  expect(misfit(16, { BM: 16, BN: 16, WM: 1, WN: 1 }, 64, {}, 4)).toBe(
+    '4 invocations do not share rows of 64 terms evenly',
+  )
 })
 
 /**
@@ -142,7 +148,10 @@ fn multiply(a: Left, b: Right, c: Sums) -> Sums {
   return s;
 }
 fn store_spill(at: u32, s: Sums, stride: u32) {
-  for (var i = 0u; i < FM * FN; i++) { spill[at + i / FN * stride + i % FN] = s.v[i]; }
+  for (var i = 0u; i < FM * FN; i++) {
+    let column = i % FN;
+    tile[at + i / FN * stride + column / 4][column % 4] = bitcast<u32>(s.v[i]);
+  }
 }
 `
 const storeY = /* wgsl */ `
@@ -161,7 +170,7 @@ const replaced: [string | RegExp, string][] = [
   ['subgroupMatrixLoad<Left, row_major>(&tile, ', 'load_left('],
   ['subgroupMatrixLoad<Right, col_major>(&tile, ', 'load_right('],
   ['subgroupMatrixMultiplyAccumulate(', 'multiply('],
-  ['subgroupMatrixStore<row_major>(&spill, ', 'store_spill('],
+  ['subgroupMatrixStore<row_major>(&tile, ', 'store_spill('],
   ['subgroupMatrixStore<row_major>(&y, ', 'store_y('],
 ]
 function emulated(kernel: Kernel): Kernel {

@@ -50,20 +50,20 @@ const tiled = (on: 'f16' | 'f32', N: number, K: number, order: Order, heights: H
   return { on, N, K, variant: 'linear_tiled', order, heights }
 }
 
-/** With units of 16 x 16: one tile for few rows, one for hundreds, one for thousands. */
-const units = (BM: number, BN: number, many: Constants = { BM: 128, BN: 128, WM: 2, WN: 2 }): Heights => [
+/**
+ * With units of 16 x 16: tiles for tens of rows, for hundreds and for thousands. Fragments add up 16 terms after another
+ * whatever BK is, so that it is a tile's own.
+ */
+const units = (hundreds: Constants): Heights => [
   { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
-  { upTo: 512, tile: { BM, BN, WM: 2, WN: 2 } },
-  { tile: many },
+  { upTo: 64, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } },
+  { upTo: 512, tile: hundreds },
+  { tile: { BK: 32, BM: 128, BN: 128, WM: 2, WN: 2 } },
 ]
-/** Subgroups side by side over all rows of the tile: the fastest of an H200 for wide products, and for deep ones in parts. */
-const across: Heights = [
-  { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
-  { tile: { BM: 64, BN: 128, WM: 1, WN: 4 } },
-]
-/** For 64 terms, of which invocations of 4 subgroups could not carry enough; and with room to spill gate and up. */
-const wide = { BM: 128, BN: 128, WM: 2, WN: 4 }
-const tall = { BM: 128, BN: 64, WM: 4, WN: 2 }
+const small = { BM: 64, BN: 64, WM: 2, WN: 2 }
+const square = { BM: 128, BN: 128, WM: 2, WN: 4 }
+/** 12288 columns by 192 and 256 rows by 128 make a workgroup for nearly each of an H200's 132 multiprocessors. */
+const broad = { BM: 128, BN: 192, WM: 2, WN: 6 }
 /** With units of 8 x 8, whose tiles hold a quarter of the sums. */
 const smallUnits: Heights = [
   { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
@@ -79,16 +79,16 @@ const threads = (many: number): Heights => [
 ]
 
 /**
- * The middle tile and the split with matrix units are the fastest of an H200 at 256 rows of Qwen3.5's shapes. Of rules
- * as near the first that fits is taken: small units get what follows.
+ * With units of 16 x 16 the fastest of an H200 at Qwen3.5's shapes, the split as a compromise between 228 rows and 4096.
+ * Of rules as near the first that fits is taken: small units get what follows.
  */
 export const linearTable: readonly LinearRule[] = [
-  matrix(12288, 2048, { SK: 1, BK: 32 }, units(128, 64)),
-  matrix(8192, 2048, { SK: 1, BK: 32 }, across),
-  matrix(7168, 1024, { SK: 1, BK: 64 }, units(64, 64, tall)),
-  matrix(2048, 6144, { SK: 4, BK: 32 }, across),
-  matrix(2048, 2048, { SK: 4, BK: 32 }, across),
-  matrix(1024, 3584, { SK: 4, BK: 64 }, units(64, 64, wide)),
+  matrix(12288, 2048, { SK: 1, BK: 64 }, units(broad)),
+  matrix(8192, 2048, { SK: 1, BK: 64 }, units(square)),
+  matrix(7168, 1024, { SK: 1, BK: 64 }, units(square)),
+  matrix(2048, 6144, { SK: 4, BK: 64 }, units(square)),
+  matrix(2048, 2048, { SK: 2, BK: 64 }, units(small)),
+  matrix(1024, 3584, { SK: 2, BK: 64 }, units(small)),
   matrix(8192, 2048, { SK: 1, BK: 32 }, smallUnits),
   matrix(2048, 2048, { SK: 2, BK: 32 }, smallUnits),
   tiled('f16', 8192, 2048, { SK: 1, BK: 16, RUN: 8 }, threads(128)),
@@ -97,22 +97,19 @@ export const linearTable: readonly LinearRule[] = [
   tiled('f32', 2048, 4096, { SK: 2, BK: 8, RUN: 0 }, threads(512)),
 ]
 
-/** At most 4 x 4 fragments of 16 x 16 per subgroup. Of 8 x 8 only the smaller ones are, with the last two for them. */
+/** At most 4 x 4 fragments of 16 x 16 per subgroup. Of 8 x 8 only the smaller ones are. */
 const matrixTiles = [
   { BM: 16, BN: 64, WM: 1, WN: 4 },
-  { BM: 16, BN: 128, WM: 1, WN: 4 },
-  { BM: 32, BN: 128, WM: 1, WN: 4 },
-  { BM: 64, BN: 128, WM: 1, WN: 4 },
-  { BM: 64, BN: 128, WM: 2, WN: 2 },
-  { BM: 128, BN: 64, WM: 2, WN: 2 },
-  { BM: 128, BN: 128, WM: 2, WN: 2 },
-  { BM: 128, BN: 128, WM: 2, WN: 4 },
-  { BM: 128, BN: 256, WM: 2, WN: 4 },
   { BM: 32, BN: 64, WM: 2, WN: 2 },
-  { BM: 32, BN: 64, WM: 1, WN: 4 },
+  { BM: 32, BN: 128, WM: 2, WN: 4 },
   { BM: 64, BN: 64, WM: 2, WN: 2 },
+  { BM: 64, BN: 128, WM: 1, WN: 4 },
   { BM: 64, BN: 128, WM: 2, WN: 4 },
   { BM: 128, BN: 64, WM: 4, WN: 2 },
+  { BM: 128, BN: 128, WM: 2, WN: 2 },
+  { BM: 128, BN: 128, WM: 2, WN: 4 },
+  { BM: 128, BN: 192, WM: 2, WN: 6 },
+  { BM: 256, BN: 128, WM: 4, WN: 2 },
 ]
 
 const threadTiles = [

@@ -89,8 +89,7 @@ function randomRows(rows: number, width: number, seed: number): RowTable {
     width,
     format: STORED,
     bytesPerRow,
-    async read(ids) {
-      const out = new Uint8Array(ids.length * bytesPerRow)
+    async read(ids, _signal, out = new Uint8Array(ids.length * bytesPerRow)) {
       for (let i = 0; i < ids.length; i++) {
         const at = (ids[i]! % distinct) * bytesPerRow
         out.set(all.subarray(at, at + bytesPerRow), i * bytesPerRow)

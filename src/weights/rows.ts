@@ -11,8 +11,11 @@ export interface RowTable {
   /** As the checkpoint stores it. */
   readonly format: StoredFormat
   readonly bytesPerRow: number
-  /** Rows in the order of `ids`: ids.length * bytesPerRow bytes. ShapeError for an id that is no row. */
-  read(ids: ArrayLike<number>, signal?: AbortSignal): Promise<Uint8Array>
+  /**
+   * Rows in the order of `ids`: ids.length * bytesPerRow bytes, at the beginning of `into` if it is given. ShapeError
+   * for an id that is no row.
+   */
+  read(ids: ArrayLike<number>, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array>
 }
 
 /** Bytes of rows that a table on disk remembers. */
@@ -27,7 +30,7 @@ export function rowsOnDisk(source: Source, stored: StoredTensor, format: StoredF
   const cache = new Map<number, Uint8Array>() // the least recently used row comes first
   const capacity = Math.floor(cacheBytes / bytesPerRow)
 
-  async function read(ids: ArrayLike<number>, signal?: AbortSignal): Promise<Uint8Array> {
+  async function read(ids: ArrayLike<number>, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
     const rows = new Map<number, Uint8Array>()
     const absent: number[] = []
     for (const id of new Set(checked(table, stored, ids))) {
@@ -54,7 +57,7 @@ export function rowsOnDisk(source: Source, stored: StoredTensor, format: StoredF
       if (cache.size <= capacity) break
       cache.delete(id)
     }
-    return gather(ids, bytesPerRow, (id) => rows.get(id)!)
+    return gather(ids, bytesPerRow, (id) => rows.get(id)!, into)
   }
   return { ...table, read }
 }
@@ -65,11 +68,11 @@ export function rowsInMemory(stored: StoredTensor, format: StoredFormat) {
   const { bytesPerRow } = table
   const all = new Uint8Array(stored.end - stored.begin)
   let filled = 0
-  async function read(ids: ArrayLike<number>, signal?: AbortSignal): Promise<Uint8Array> {
+  async function read(ids: ArrayLike<number>, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
     signal?.throwIfAborted()
     checked(table, stored, ids)
     if (filled < all.length) throw new WeightsError('missing', `${stored.name}: is not loaded; await stream() first`)
-    return gather(ids, bytesPerRow, (id) => all.subarray(id * bytesPerRow, (id + 1) * bytesPerRow))
+    return gather(ids, bytesPerRow, (id) => all.subarray(id * bytesPerRow, (id + 1) * bytesPerRow), into)
   }
   function fill(bytes: Uint8Array, offset: number): void {
     all.set(bytes, offset)
@@ -102,8 +105,12 @@ function spans(ids: readonly number[], bytesPerRow: number): number[][] {
   return groups
 }
 
-function gather(ids: ArrayLike<number>, bytesPerRow: number, row: (id: number) => Uint8Array): Uint8Array {
-  const out = new Uint8Array(ids.length * bytesPerRow)
-  for (let i = 0; i < ids.length; i++) out.set(row(ids[i]!), i * bytesPerRow)
-  return out
+function gather(
+  ids: ArrayLike<number>,
+  bytesPerRow: number,
+  row: (id: number) => Uint8Array,
+  into: Uint8Array = new Uint8Array(ids.length * bytesPerRow),
+): Uint8Array {
+  for (let i = 0; i < ids.length; i++) into.set(row(ids[i]!), i * bytesPerRow)
+  return into.subarray(0, ids.length * bytesPerRow)
 }

@@ -69,6 +69,23 @@ describe.each([
     device.release(pool)
   })
 
+  test('inputs of any size arrive, run after run, in buffers that are used again', async () => {
+    const device = await open()
+    const pool = device.keep('pool', ['*'], 'f32', 4096)
+    const graph = new Graph(device.target)
+    graph.output('y', toy(graph.input('x', ['T', 64]), pool, 6))
+    const program = await device.compile(graph)
+    let buffers = 0
+    for (const [run, T] of [4096, 5, 2048, 4096, 4096].entries()) {
+      const x = noise(64 * T, run)
+      const { y } = await program.run({ x }, { ...three, T })
+      expect([...y!.subarray(0, 3), y!.at(-1)]).toEqual([...x.subarray(0, 3), x.at(-1)!].map((v) => Math.fround(6 * v)))
+      if (run === 3) buffers = device.memory.buffers
+    }
+    expect(device.memory.buffers).toBe(buffers)
+    device.release(pool)
+  })
+
   test('calls made together are answered first in, first out', async () => {
     const device = await open()
     const pool = device.keep('pool', ['*'], 'f32', 3)

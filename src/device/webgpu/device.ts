@@ -11,6 +11,7 @@ import type { Parts } from './parts.ts'
 import { pipelines } from './pipelines.ts'
 import { webgpuProgram } from './program.ts'
 import { stepRing } from './step_ring.ts'
+import { uploads } from './uploads.ts'
 
 export interface WebgpuOptions {
   readonly name: string
@@ -47,6 +48,7 @@ export function webgpuDevice(gpu: GPUDevice, options: WebgpuOptions): Device {
     memory,
     slots: slotPool(memory),
     readback: back,
+    uploads: uploads(gpu, memory),
     pipelines: shaders,
     faults: watch,
     ring: stepRing(gpu, memory, shaders.stepLayout),

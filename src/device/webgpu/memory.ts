@@ -7,6 +7,7 @@ export const UNIFORM = 0x40
 export const COPY_SRC = 0x4
 export const COPY_DST = 0x8
 export const MAP_READ = 0x1
+export const MAP_WRITE = 0x2
 export const QUERY_RESOLVE = 0x200
 
 /** Every buffer of a device is made and destroyed here, so that leaks show as numbers and no failure is missed. */

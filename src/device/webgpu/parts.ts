@@ -5,6 +5,7 @@ import type { Ledger, Readback, SlotPool } from './memory.ts'
 import type { Pace } from './pace.ts'
 import type { Pipelines } from './pipelines.ts'
 import type { StepRing } from './step_ring.ts'
+import type { Uploads } from './uploads.ts'
 
 /** What the programs of a device share. */
 export interface Parts {
@@ -12,6 +13,7 @@ export interface Parts {
   readonly memory: Ledger
   readonly slots: SlotPool
   readonly readback: Readback
+  readonly uploads: Uploads
   readonly pipelines: Pipelines
   readonly faults: Faults
   readonly ring: StepRing

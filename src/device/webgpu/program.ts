@@ -25,7 +25,7 @@ interface Job {
 
 /** A compiled graph. Each run encodes its dispatches afresh, since a command buffer can be submitted once. */
 export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program> {
-  const { gpu, pipelines, slots, kept, readback, faults, queue, ring } = parts
+  const { gpu, pipelines, slots, kept, readback, uploads, faults, queue, ring } = parts
   const layout = plan(graph)
   const { bindingBytes, workgroups: mostWorkgroups } = graph.target.limits
   const most = maxTokens(layout, bindingBytes)
@@ -55,6 +55,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     const capacity = Math.min(most, Math.max(64, 2 ** Math.ceil(Math.log2(counts.T))))
     await kept.check(bound)
     await slots.reserve(layout.slots, capacity)
+    await uploads.reserve([...graph.inputs.values()].map((t) => bytes(t, counts)))
     faults.check()
     const generation = `${slots.generation} ${kept.generation}`
     if (generation === groupsOf) return
@@ -76,7 +77,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       const need = bytes(t, counts)
       if (data.byteLength < need)
         throw new ShapeError(`run: input ${name} has ${data.byteLength} bytes, expected ${need}`)
-      gpu.queue.writeBuffer(bufferOf(t), 0, data.buffer as ArrayBuffer, data.byteOffset, need)
+      uploads.write(bufferOf(t), new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, need))
     }
   }
 

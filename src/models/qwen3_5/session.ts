@@ -37,6 +37,7 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
   const pools = makePools(device, c)
   const queue = serial() // a long row is a series of runs: nobody else's run may come between
   const build = (target: Target): Graph => textGraph(target, c, w, pools.layers, head)
+  let table = new Uint8Array() // of a run's embedding rows: kept, since new memory costs more than the rows
   const recorded = recordedProgram(device, build, { probes: variantProbes })
 
   async function run(
@@ -66,8 +67,9 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
     )
     const distinct = [...new Set(ids)]
     const index = new Map(distinct.map((id, i) => [id, i]))
-    const table = new Uint8Array(ids.length * w.embedding.bytesPerRow)
-    table.set(await w.embedding.read(distinct, options.signal))
+    const bytes = ids.length * w.embedding.bytesPerRow
+    if (table.length < bytes) table = new Uint8Array(bytes)
+    await w.embedding.read(distinct, options.signal, table)
     const inputs = {
       table,
       ids: Uint32Array.from(ids, (id) => index.get(id)!),

@@ -17,6 +17,7 @@ import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/
 import { silu } from './lib/activation.ts'
 import { choose, classesOf, type LinearVariant, linearTable, type Product } from './lib/linear_tiles.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
+import { linearDot } from './linear_dot.ts'
 import { linearMatrix } from './linear_matrix.ts'
 import { linearTiled } from './linear_tiled.ts'
 
@@ -94,11 +95,18 @@ function productOf(x: Tensor, w: Tensor, { add, format = 'f32', finish = 'store'
 /** Rows and columns of y per invocation, and invocations per workgroup: 4 x 4 was the fastest of those tried. */
 const tile = { RM: 4, RN: 4, GROUP_X: 16, GROUP_Y: 4 }
 const plainPlan: LinearPlan = { variant: 'linear', order: { SK: 1, BK: 8 }, heights: [{ tile }] }
+/** Rows that are read out are few. */
+const readoutPlan: LinearPlan = {
+  variant: 'linear_dot',
+  order: { SK: 1, BK: 8 },
+  heights: [{ tile: { WORKGROUP: 64 } }],
+}
 
 /** By the target, N and K alone: of the plans that fit the one measured nearest, else the plain one. */
 function planOf(product: Product): LinearPlan {
   const { target, OUT, IN } = product
   if (target.software) return plainPlan
+  if (product.x.shape[0] === 'R' && misfitOf(product, readoutPlan) === undefined) return readoutPlan
   const rules = [...(target.tuning ?? []), ...linearTable].filter((rule) => misfitOf(product, rule) === undefined)
   const nearest = classesOf(product)
     .map((on) => rules.filter((rule) => rule.on === on))
@@ -160,7 +168,7 @@ const plain: LinearVariant = {
   kernel: (_, kernel) => kernel,
   constants: (_, { RM, RN, GROUP_X, GROUP_Y }) => ({ BM: RM! * GROUP_Y!, BN: RN! * GROUP_X!, BLOCK: RN! }),
 }
-const variants = { linear: plain, linear_tiled: linearTiled, linear_matrix: linearMatrix }
+const variants = { linear: plain, linear_dot: linearDot, linear_tiled: linearTiled, linear_matrix: linearMatrix }
 
 const weights = { f32: weightF32, f16: weightF16, bf16: weightBf16, u32: '' }
 const weightBytes = { f32: 4, f16: 2, bf16: 2, u32: 4 }

@@ -151,11 +151,11 @@ describe('the plan', () => {
 
   test('of the target goes before the table, and a run takes the tile of its height', () => {
     const graph = new Graph({ ...hardware, tuning: [plan(tile)] })
-    const { parts, SK } = linearParts(graph.input('x', ['R', 1024]), w)
+    const { parts, SK } = linearParts(graph.input('x', ['T', 1024]), w)
     expect(SK).toBe(3)
-    expect(parts.shape).toEqual(['R', 3 * 2048])
+    expect(parts.shape).toEqual(['T', 3 * 2048])
     expect(graph.steps.map((step) => step.bindings.y)).toEqual([parts, parts])
-    const grids = (R: number) => graph.steps.map((step) => step.workgroups(counts({ T: 99, R })))
+    const grids = (T: number) => graph.steps.map((step) => step.workgroups(counts({ T, R: 99 })))
     const none = [0, 0, 0]
     expect(grids(1)).toEqual([[32, 1, 3], none])
     expect(grids(8)).toEqual([[32, 8, 3], none])

@@ -4,8 +4,8 @@ import { Graph } from '../../graph/graph.ts'
 import { linear, linearParts } from '../linear.ts'
 
 /**
- * Few rows, hundreds and thousands, so that every tile of a plan runs, with rows and columns left over; then SwiGLU in
- * f16 and a sum in parts.
+ * Few rows, hundreds and thousands, so that every tile of a plan runs, with rows and columns left over; then a readout,
+ * SwiGLU in f16 and a sum in parts.
  */
 const record = (graph: Graph): Inputs => {
   const format = graph.target.operand
@@ -16,6 +16,7 @@ const record = (graph: Graph): Inputs => {
   const x = graph.input('x', ['T', 128], format)
   graph.output('parts', linearParts(x, w, { split: 2 }).parts)
   const gated = linear(x, graph.input('gate up', [320, 128], format), { finish: 'swiglu', format })
+  graph.output('read', linear(graph.input('read x', ['R', 128], format), w))
   graph.output('swiglu', linear(gated, down, { add: graph.input('residual', ['T', 40]) }))
   return {}
 }
@@ -24,14 +25,16 @@ const record = (graph: Graph): Inputs => {
  * Probes of the optional variants of `linear`, as the target picks them. Operands are multiples of 1/64, of which f32
  * sums are exact; f16 loses 2^-11 of y in SwiGLU, and of each run of products where there are no matrix units.
  */
-export const linearProbes: readonly Probe[] = (['linear_matrix', 'linear_tiled'] as const).map((variant) => ({
-  variant,
-  counts: { T: 75, S: 1, C: 1, R: 1 },
-  tolerance: 2e-2,
-  fits(target) {
-    const graph = new Graph(target)
-    record(graph)
-    return graph.steps.some((step) => step.kernel.name === variant)
-  },
-  record,
-}))
+export const linearProbes: readonly Probe[] = (['linear_matrix', 'linear_tiled', 'linear_dot'] as const).map(
+  (variant) => ({
+    variant,
+    counts: { T: 75, S: 1, C: 1, R: 6 },
+    tolerance: 2e-2,
+    fits(target) {
+      const graph = new Graph(target)
+      record(graph)
+      return graph.steps.some((step) => step.kernel.name === variant)
+    },
+    record,
+  }),
+)

@@ -18,17 +18,18 @@ const fitting = (target: Target): string[] => linearProbes.filter((p) => p.fits(
 
 test('there is one for each variant that the target picks', () => {
   expect(fitting(cpuTarget)).toEqual([])
-  expect(fitting(hardware)).toEqual(['linear_tiled'])
-  expect(fitting({ ...hardware, operand: 'f32' })).toEqual(['linear_tiled'])
+  expect(fitting(hardware)).toEqual(['linear_tiled', 'linear_dot'])
+  expect(fitting({ ...hardware, operand: 'f32' })).toEqual(['linear_tiled', 'linear_dot'])
   expect(fitting(units)).toContain('linear_matrix')
-  expect(fitting({ ...units, disabled: new Map([['linear_matrix', 'wrong']]) })).toEqual(['linear_tiled'])
+  expect(fitting({ ...units, disabled: new Map([['linear_matrix', 'wrong']]) })).toEqual(['linear_tiled', 'linear_dot'])
 })
 
 test('a run takes one tile of each product, and the rows make it take every tile', () => {
   const graph = new Graph(units)
   linearProbes[0]!.record(graph, () => expect.unreachable('products need no pool'))
   const ran = graph.steps.filter((step) => step.workgroups({ T: 75, S: 1, C: 1, R: 1 })[0] > 0)
-  expect(ran.map((step) => step.kernel.name)).toEqual(Array.from({ length: 6 }, () => 'linear_matrix'))
+  const kernels = ran.map((step) => step.kernel.name).sort()
+  expect(kernels).toEqual(['linear_dot', ...Array.from({ length: 6 }, () => 'linear_matrix')])
   expect(new Set(ran.map((step) => `${step.constants.BM} x ${step.constants.BN}`)).size).toBeGreaterThan(2)
 })
 

@@ -4,13 +4,15 @@ import { Graph } from '../src/graph/graph.ts'
 import { embedding } from '../src/kernels/embedding.ts'
 import { hash } from '../src/kernels/fill_random.ts'
 import { linear } from '../src/kernels/linear.ts'
+import { randomOperands } from '../src/kernels/tune/operands.ts'
+import { products } from '../src/models/qwen3_5/products.ts'
 import { textSession } from '../src/models/qwen3_5/session.ts'
 import type { Bench, BenchOptions } from './bench.ts'
-import { type Gemm, profileGraph, streamedWeights, timeGemm } from './gemm.ts'
+import { type Gemm, profileGraph, timeGemm } from './gemm.ts'
 import { median, origin, type Row } from './measure.ts'
 import { byKernel, classOf, type Peaks, typical } from './profile.ts'
 import { randomModel } from './random_model.ts'
-import { products, type ShapeName, shape } from './shapes.ts'
+import { type ShapeName, shape } from './shapes.ts'
 import { sweepLinear } from './sweep.ts'
 
 /** What torch_baseline.py writes. */
@@ -23,10 +25,12 @@ const LENGTHS = [256, 1024, 4096]
 /** Matrix products in TFLOP/s, and the other kernels as shares of what the machine's memory and arithmetic allow. */
 export const kernels: Bench = async (device, options, note) => {
   const { shapes, limit, heights, sweep, peakTflops, baseline, warmups, runs } = options
-  const cube: Gemm = { name: 'cube', M: 4096, N: 4096, K: 4096 }
+  const cube: Gemm = { name: 'cube', M: 4096, N: 4096, K: 4096, use: 'store' }
   const gemms = [
     ...shapes.flatMap((model) =>
-      products(shape(model)).flatMap(({ name, N, K }) => heights.map((M) => ({ name: `${model} ${name}`, M, N, K }))),
+      products(shape(model)).flatMap(({ name, N, K, use }) =>
+        heights.map((M) => ({ name: `${model} ${name}`, M, N, K, use })),
+      ),
     ),
     ...(shapes.includes('tiny') ? [] : [cube]),
   ].filter(({ M }) => M <= limit)
@@ -41,10 +45,10 @@ export const kernels: Bench = async (device, options, note) => {
   const rows: Row[] = [{ case: 'copy', gigabytesPerSecond: bytesPerMs / 1e6 }]
   note(`copy: ${(bytesPerMs / 1e9).toFixed(3)} TB/s`)
   for (const gemm of gemms) {
-    const weights = await streamedWeights(device, gemm)
-    const row = await timeGemm(device, gemm, weights, options, linear)
+    const operands = await randomOperands(device, gemm, gemm.M)
+    const row = await timeGemm(device, gemm, operands, options, (x, w) => linear(x, w))
     const theirs = cublas.find(({ M, N, K }) => M === gemm.M && N === gemm.N && K === gemm.K)
-    for (const w of weights) device.release(w)
+    operands.release()
     rows.push({ ...row, ...(theirs && { ofCublas: theirs.ms / row.medianMs }) })
     note(`${row.case}: ${row.tflopsPerSecond.toFixed(1)} TFLOP/s`)
   }

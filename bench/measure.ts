@@ -59,13 +59,14 @@ declare const __COMMIT__: string // set by the build
 
 /** What every result says about where it comes from. */
 export function origin(device: Device): Row {
-  const { kind, name, software, dtype, precision, features, disabled } = device.report
+  const { kind, name, software, dtype, precision, tuned, features, disabled } = device.report
   return {
     device: kind,
     adapter: name,
     software,
     dtype,
     precision,
+    tuned: device.target.tuning ? tuned : undefined,
     features: [...device.target.features].sort(),
     featuresOfAdapter: features,
     disabled: [...device.target.disabled.keys(), ...disabled.map(({ variant }) => variant)].filter(unique),

@@ -15,6 +15,7 @@ const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(be
 
   --device webgpu|cuda|metal|cpu   default webgpu
   --precision auto|f32
+  --built-in                       goes by the built-in plans, whatever \`npm run tune\` has kept
   --out FILE           writes the result as JSON
   --software           lets a software adapter pass; its times say nothing about GPUs
   --without A,B        features to do without: shader-f16, subgroups, chromium-experimental-subgroup-matrix
@@ -34,6 +35,7 @@ const { values, positionals } = parseArgs({
   options: {
     device: { type: 'string', default: 'webgpu' },
     precision: { type: 'string', default: 'auto' },
+    'built-in': { type: 'boolean', default: false },
     out: { type: 'string' },
     software: { type: 'boolean', default: false },
     without: { type: 'string', default: '' },
@@ -76,7 +78,10 @@ if (values.help || !bench) {
   process.stdout.write(help)
   process.exitCode = values.help ? 0 : 2
 } else {
-  const opened = await openDevice(values.device as DeviceChoice, { precision: values.precision as Precision })
+  const opened = await openDevice(values.device as DeviceChoice, {
+    precision: values.precision as Precision,
+    tuning: values['built-in'] ? 'built-in' : 'kept',
+  })
   try {
     note(`device: ${opened.report.line}`)
     if (opened.report.software && !values.software)

@@ -9,16 +9,21 @@ import { type Command, CommanderError, Option, program } from 'commander'
 import pico from 'picocolors'
 import { type Flag, questionsOf } from './apps/decider/flags.ts'
 import { printDecision } from './apps/decider/print.ts'
+import { printProgress, printTuned, printTunings } from './apps/tuner/print.ts'
 import {
   type DeviceChoice,
   deviceChoices,
   InputError,
+  keptTunings,
   loadDecider,
   openDevice,
   type Precision,
   type Progress,
+  productsOf,
+  publishedProducts,
   type Questions,
   readQuestions,
+  tune,
 } from './index.ts'
 
 const PRECISIONS: readonly Precision[] = ['auto', 'f32']
@@ -69,6 +74,43 @@ async function decide(text: string, questions: Questions, flags: DecideFlags, si
 
 function onProgress({ loadedBytes, totalBytes }: Progress): void {
   process.stderr.write(`${CLEAR}loading ${Math.round((100 * loadedBytes) / totalBytes)} %`)
+}
+
+interface TuneFlags {
+  readonly model?: string
+  readonly device: DeviceChoice
+  readonly precision: Precision
+  readonly heights?: string
+  readonly quick?: true
+  readonly software?: true
+  readonly show?: true
+  readonly reset?: true
+}
+
+/** `pronounce tune`: what was found on stdout, as it is found; progress on stderr. */
+async function tunePlans(flags: TuneFlags, signal: AbortSignal): Promise<void> {
+  const onWarning = (message: string) => note(`warning: ${message}`)
+  const tunings = keptTunings({ onWarning })
+  if (flags.reset) return tunings.forget() // opens no device: a plan may be what keeps it from opening
+  if (flags.show) return void process.stdout.write(printTunings(await tunings.all()))
+  const { model, heights, quick, software } = flags
+  const products =
+    model === undefined ? [...publishedProducts(), ...(await productsOf(NANO))] : await productsOf(model, { signal })
+  const device = await openDevice(flags.device, { precision: flags.precision, onWarning })
+  try {
+    note(`device: ${device.report.line}`)
+    await tune(device, products, {
+      heights: heights?.split(',').map(Number),
+      ...{ quick, software, signal, onWarning },
+      ...(process.stderr.isTTY && { onProgress: (p) => process.stderr.write(`${CLEAR}${printProgress(p)}`) }),
+      onTuned: (tuned) => {
+        process.stderr.write(CLEAR)
+        process.stdout.write(printTuned(tuned))
+      },
+    })
+  } finally {
+    await device.dispose()
+  }
 }
 
 async function readSchema(path: string): Promise<Questions> {
@@ -136,6 +178,21 @@ function createProgram(signal: AbortSignal): Command {
       const questions = options.schema === undefined ? readFlags(command, flags) : await readSchema(options.schema)
       await decide(text, questions, options, signal)
     })
+  program
+    .command('tune')
+    .description('measure which kernels are fastest on this GPU, and keep that for it')
+    .option(
+      '-m, --model <where>',
+      'the checkpoint to tune for (default: the published sizes and the small model inside)',
+    )
+    .addOption(new Option('-d, --device <kind>', 'what to tune').choices(['webgpu', 'cuda', 'metal']).default('webgpu'))
+    .addOption(new Option('-p, --precision <kind>', 'f32: no half precision').choices(PRECISIONS).default('auto'))
+    .option('--heights <rows,...>', 'rows of the runs to measure')
+    .option('--quick', 'a rougher result, sooner')
+    .option('--software', 'let a software adapter pass; it says nothing about GPUs')
+    .addOption(new Option('--show', 'print what is kept').conflicts('reset'))
+    .option('--reset', 'forget all that is kept')
+    .action((options: TuneFlags) => tunePlans(options, signal))
   return program
 }
 

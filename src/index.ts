@@ -32,11 +32,20 @@ export {
   type YesNoQuestion,
   yesNo,
 } from './apps/decider/question.ts'
+/** The matrix products of models, for `tune`. */
+export { productsOf, publishedProducts } from './apps/tuner/products.ts'
 export type { Device, DeviceReport, Profile, ProfiledDispatch } from './device/device.ts'
 /** Opens the device that was asked for, and says which and why. */
 export { type DeviceChoice, deviceChoices, type OpenOptions, openDevice } from './device/open.ts'
 /** What can go wrong, each with a code. */
 export { DeviceError, type ErrorCode, InputError, ShapeError, WeightsError } from './errors.ts'
-export type { Precision } from './graph/target.ts'
+export type { Place } from './device/place.ts'
+/** What `tune` has kept on this host, for all adapters. */
+export { keptTunings, type Tuning, type Tunings } from './device/tunings.ts'
+export type { LinearPlan, LinearRule, Precision } from './graph/target.ts'
+export type { MatrixProduct } from './kernels/tune/product.ts'
+/** Measures the plans of matrix products on a device and keeps the best for it. */
+export { type TuneOptions, type TuneProgress, tune } from './kernels/tune/tune.ts'
+export type { Tuned, TunedHeight } from './kernels/tune/tune_product.ts'
 export type { Progress } from './weights/load.ts'
 export type { Files, Source } from './weights/source.ts'

@@ -9,8 +9,11 @@ import type { Target } from '../src/graph/target.ts'
 import { type Counts, elements, type Format, type Shape, type Tensor } from '../src/graph/tensor.ts'
 
 let opened: Promise<Device> | undefined
-/** The WebGPU device of this test file: lavapipe in CI, a real GPU with PRONOUNCE_GPU=1. Never skipped. */
-export const gpu = (): Promise<Device> => (opened ??= openDevice('webgpu', { precision: 'f32' }))
+/**
+ * The WebGPU device of this test file: lavapipe in CI, a real GPU with PRONOUNCE_GPU=1. Never skipped, and the same
+ * on a machine that was tuned.
+ */
+export const gpu = (): Promise<Device> => (opened ??= openDevice('webgpu', { precision: 'f32', tuning: 'built-in' }))
 
 export const counts = (c: Partial<Counts> = {}): Counts => ({ T: 1, S: 1, C: 1, R: 1, ...c })
 
@@ -110,7 +113,7 @@ export function expectClose(got: View, want: View, tolerance: number, what = 'va
   let at = 0
   for (let i = 0; i < want.length; i++) {
     const error = Math.abs(got[i]! - want[i]!) / (1 + Math.abs(want[i]!))
-    if (!(error <= worst)) [worst, at] = [error, i] // NaN lands here too
+    if (!(error <= worst)) [worst, at] = [Number.isNaN(error) ? Number.POSITIVE_INFINITY : error, i]
   }
   expect(worst, `${what}[${at}]: ${got[at]} against ${want[at]}`).toBeLessThanOrEqual(tolerance)
 }

@@ -108,3 +108,7 @@ export const vendorOf = (info: GPUAdapterInfo): string => vendors[info.vendor] ?
 
 export const nameOf = (info: GPUAdapterInfo): string =>
   [vendorOf(info), info.architecture, info.description].filter(Boolean).join(' ') || 'an adapter that hides its name'
+
+/** Tells two GPUs of one maker apart where the host does; `nameOf` is for people. */
+export const keyOf = (info: GPUAdapterInfo): string =>
+  [vendorOf(info), info.architecture, info.device, info.description].filter(Boolean).join(' ') || nameOf(info)

@@ -102,6 +102,8 @@ export interface DeviceReport {
   readonly kind: DeviceKind
   /** 'NVIDIA H200 through Vulkan', 'CPU, TypeScript reference kernels'. */
   readonly name: string
+  /** The adapter and its driver as exactly as the host tells: what is kept for them is kept under this. */
+  readonly adapter: string
   /** Why this one: the choice that was asked for, or what `auto` found. */
   readonly why: string
   readonly software: boolean
@@ -110,6 +112,8 @@ export interface DeviceReport {
   readonly dtype: string
   readonly features: readonly string[]
   readonly disabled: readonly { readonly variant: string; readonly reason: string }[]
+  /** The day when plans were last measured on this adapter that are in use now. */
+  readonly tuned: string | undefined
   /** All of it on one line, for people. */
   readonly line: string
 }

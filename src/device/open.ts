@@ -1,8 +1,9 @@
 import { DeviceError } from '../errors.ts'
 import type { Precision } from '../graph/target.ts'
-import { featuresOf, findAdapter, isSoftware, limitNames, nameOf, targetOf, vendorOf } from './adapter.ts'
+import { featuresOf, findAdapter, isSoftware, keyOf, limitNames, nameOf, targetOf, vendorOf } from './adapter.ts'
 import { cpuDevice } from './cpu.ts'
 import type { Device } from './device.ts'
+import { keptTunings } from './tunings.ts'
 import { type WebgpuOptions, webgpuDevice } from './webgpu/device.ts'
 
 export type DeviceChoice = 'auto' | 'webgpu' | 'cuda' | 'metal' | 'cpu'
@@ -15,6 +16,8 @@ export interface OpenOptions {
   readonly limits?: 'adapter' | 'default' | undefined
   /** A GPUDevice of the caller's, with the adapter's info; it is not destroyed on dispose. */
   readonly gpu?: GPUDevice | undefined
+  /** 'built-in' goes by the built-in table of plans alone, whatever `tune` has measured and kept. */
+  readonly tuning?: 'kept' | 'built-in' | undefined
   /** Hears once of every kernel variant that is switched off; in Node the default is a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
@@ -54,7 +57,7 @@ function expectVendor(choice: DeviceChoice, info: GPUAdapterInfo): void {
 }
 
 /** A device over the caller's own GPUDevice. */
-function given(choice: DeviceChoice, gpu: GPUDevice, { precision = 'auto', onWarning = warn }: OpenOptions): Device {
+function given(choice: DeviceChoice, gpu: GPUDevice, options: OpenOptions): Promise<Device> {
   const reopen = async () => {
     throw new DeviceError(
       'unavailable',
@@ -65,7 +68,7 @@ function given(choice: DeviceChoice, gpu: GPUDevice, { precision = 'auto', onWar
   const info = gpu.adapterInfo
   if (!info) throw new DeviceError('unavailable', 'openDevice: gpu has no adapterInfo, expected a GPUDevice')
   expectVendor(choice, info)
-  return wrap(gpu, info, { why: 'the GPUDevice that was given', precision, onWarning, owned: false, reopen })
+  return wrap(gpu, info, options, { why: 'the GPUDevice that was given', owned: false, reopen })
 }
 
 async function request(
@@ -74,13 +77,13 @@ async function request(
   options: OpenOptions,
   reopen: () => Promise<Device>,
 ): Promise<Device> {
-  const { limits = 'adapter', precision = 'auto', onWarning = warn } = options
+  const { limits = 'adapter' } = options
   const requiredFeatures = featuresOf(adapter)
   const raise = limits === 'adapter' ? (Object.keys(limitNames) as (keyof typeof limitNames)[]) : []
   const requiredLimits = Object.fromEntries(raise.map((name) => [name, adapter.limits[name]]))
   try {
     const gpu = await adapter.requestDevice({ label: 'pronounce', requiredFeatures, requiredLimits })
-    return wrap(gpu, adapter.info, { why, precision, onWarning, owned: true, reopen })
+    return await wrap(gpu, adapter.info, options, { why, owned: true, reopen })
   } catch (cause) {
     throw new DeviceError(
       'unavailable',
@@ -90,9 +93,16 @@ async function request(
   }
 }
 
-type About = Omit<WebgpuOptions, 'name' | 'target'>
-
-const wrap = (gpu: GPUDevice, info: GPUAdapterInfo, about: About): Device =>
-  webgpuDevice(gpu, { ...about, name: nameOf(info), target: targetOf(gpu, info, about.precision) })
+async function wrap(
+  gpu: GPUDevice,
+  info: GPUAdapterInfo,
+  { precision = 'auto', onWarning = warn, tuning = 'kept' }: OpenOptions,
+  about: Pick<WebgpuOptions, 'why' | 'owned' | 'reopen'>,
+): Promise<Device> {
+  const adapter = keyOf(info)
+  const kept = tuning === 'kept' ? await keptTunings({ onWarning }).of(adapter) : undefined
+  const target = { ...targetOf(gpu, info, precision), ...(kept && { tuning: kept.rules }) }
+  return webgpuDevice(gpu, { ...about, name: nameOf(info), adapter, tuned: kept?.date, target, precision, onWarning })
+}
 
 const warn = (message: string): void => globalThis.process?.emitWarning?.(message)

@@ -36,7 +36,7 @@ export function prove(device: Device, probes: readonly Probe[], verdicts: Verdic
   const trial = (async () => {
     for (const probe of probes) {
       if (device.target.disabled.has(probe.variant) || !probe.fits(device.target)) continue
-      const reason = await verdicts.once(`${device.report.name}: ${probe.variant}`, () => failure(device, probe))
+      const reason = await verdicts.once(`${device.report.adapter}: ${probe.variant}`, () => failure(device, probe))
       if (reason) device.disable(probe.variant, reason)
     }
   })()
@@ -93,7 +93,7 @@ function worst(got: Float32Array, want: Float32Array): number {
   let most = got.length === want.length && want.length > 0 ? 0 : Number.POSITIVE_INFINITY
   want.forEach((w, i) => {
     const error = Math.abs(got[i]! - w) / (1 + Math.abs(w))
-    if (!(error <= most)) most = error // NaN lands here too
+    most = Math.max(most, Number.isNaN(error) ? Number.POSITIVE_INFINITY : error)
   })
   return most
 }

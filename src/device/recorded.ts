@@ -3,8 +3,9 @@ import type { Graph } from '../graph/graph.ts'
 import type { Target } from '../graph/target.ts'
 import type { Counts } from '../graph/tensor.ts'
 import type { Device, Inputs, Outputs, Program, RunOptions } from './device.ts'
+import { defaultPlace } from './place.ts'
 import { type Probe, prove } from './prove.ts'
-import { defaultPlace, rememberedVerdicts, type Verdicts } from './verdicts.ts'
+import { rememberedVerdicts, type Verdicts } from './verdicts.ts'
 
 /** A model's program, recorded for what the device can do and recorded again for what it turns out not to do. */
 export interface Recorded {
@@ -19,8 +20,8 @@ export interface RecordedOptions {
 }
 
 /** One for the process, so that its devices share their trials. */
-function remembered(): Verdicts {
-  ofProcess ??= rememberedVerdicts(defaultPlace())
+export function remembered(): Verdicts {
+  ofProcess ??= rememberedVerdicts(defaultPlace('verdicts'))
   return ofProcess
 }
 let ofProcess: Verdicts | undefined

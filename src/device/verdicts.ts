@@ -1,3 +1,5 @@
+import type { Place } from './place.ts'
+
 /** Remembers what probes found, across processes where the host has a place for it. */
 export interface Verdicts {
   /**
@@ -5,12 +7,6 @@ export interface Verdicts {
    * ended, because the process died of it, is a reason too.
    */
   once(what: string, trial: () => Promise<string | undefined>): Promise<string | undefined>
-}
-
-/** A text that survives the process; `read` gives undefined where there is none. */
-export interface Place {
-  read(): Promise<string | undefined>
-  write(text: string): Promise<void>
 }
 
 /** Verdicts of another version are forgotten: its shaders are others. */
@@ -75,45 +71,5 @@ function isAlive(pid: number): boolean {
     return globalThis.process?.kill?.(pid, 0) ?? false
   } catch (error) {
     return (error as { code?: string }).code === 'EPERM' // there, and somebody else's
-  }
-}
-
-/** Where this host keeps verdicts: a file in the user's cache folder in Node, the origin's storage in a browser. */
-export function defaultPlace(): Place {
-  if (globalThis.process?.versions?.node && !('Deno' in globalThis)) return cacheFile()
-  const storage = pageStorage()
-  if (!storage) return { read: async () => undefined, write: async () => {} } // tried every time
-  const key = 'pronounce.verdicts'
-  return { read: async () => storage.getItem(key) ?? undefined, write: async (text) => storage.setItem(key, text) }
-}
-
-/** Workers have none, and a page whose storage is blocked throws at the mere sight of it. */
-function pageStorage(): Storage | undefined {
-  try {
-    return globalThis.localStorage
-  } catch {
-    return undefined
-  }
-}
-
-function cacheFile(): Place {
-  const path = async (): Promise<string> => {
-    const { join } = await import('node:path')
-    const { homedir } = await import('node:os')
-    return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'pronounce', 'verdicts.json')
-  }
-  return {
-    async read() {
-      const { readFile } = await import('node:fs/promises')
-      return readFile(await path(), 'utf8')
-    },
-    async write(text) {
-      const { mkdir, rename, writeFile } = await import('node:fs/promises')
-      const { dirname } = await import('node:path')
-      const file = await path()
-      await mkdir(dirname(file), { recursive: true })
-      await writeFile(`${file}.${process.pid}`, text)
-      await rename(`${file}.${process.pid}`, file) // never half a file
-    },
   }
 }

@@ -63,6 +63,11 @@ export function recordLinear(x: Tensor, w: Tensor, plan: LinearPlan, options: Li
   return recordPlan(productOf(x, w, options), plan).y
 }
 
+/** The plan that the target asks for: of the tuned and built-in ones that fit the one measured nearest, else `plainPlan`. */
+export function linearPlan(x: Tensor, w: Tensor, options: LinearOptions = {}): LinearPlan {
+  return planOf(productOf(x, w, options))
+}
+
 /** Why a plan cannot serve `linear` of these tensors on their graph's target; undefined where it can. */
 export function linearMisfit(x: Tensor, w: Tensor, plan: LinearPlan, options: LinearOptions = {}): string | undefined {
   return misfitOf(productOf(x, w, options), plan)
@@ -94,7 +99,8 @@ function productOf(x: Tensor, w: Tensor, { add, format = 'f32', finish = 'store'
 
 /** Rows and columns of y per invocation, and invocations per workgroup: 4 x 4 was the fastest of those tried. */
 const tile = { RM: 4, RN: 4, GROUP_X: 16, GROUP_Y: 4 }
-const plainPlan: LinearPlan = { variant: 'linear', order: { SK: 1, BK: 8 }, heights: [{ tile }] }
+/** Fits every product on every device. */
+export const plainPlan: LinearPlan = { variant: 'linear', order: { SK: 1, BK: 8 }, heights: [{ tile }] }
 /** Rows that are read out are few. */
 const readoutPlan: LinearPlan = {
   variant: 'linear_dot',
@@ -102,12 +108,13 @@ const readoutPlan: LinearPlan = {
   heights: [{ tile: { WORKGROUP: 64 } }],
 }
 
-/** By the target, N and K alone: of the plans that fit the one measured nearest, else the plain one. */
+/** By the target, N and K alone. The built-in table is of GPUs; a tuning is of the very device. */
 function planOf(product: Product): LinearPlan {
   const { target, OUT, IN } = product
-  if (target.software) return plainPlan
-  if (product.x.shape[0] === 'R' && misfitOf(product, readoutPlan) === undefined) return readoutPlan
-  const rules = [...(target.tuning ?? []), ...linearTable].filter((rule) => misfitOf(product, rule) === undefined)
+  const few = !target.software && product.x.shape[0] === 'R'
+  if (few && misfitOf(product, readoutPlan) === undefined) return readoutPlan
+  const table = target.software ? [] : linearTable
+  const rules = [...(target.tuning ?? []), ...table].filter((rule) => misfitOf(product, rule) === undefined)
   const nearest = classesOf(product)
     .map((on) => rules.filter((rule) => rule.on === on))
     .map((r) => choose(r, OUT, IN))

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { openDevice } from '../../src/device/open.ts'
+import { defaultPlace, type Place } from '../../src/device/place.ts'
 import type { Probe } from '../../src/device/prove.ts'
 import { recordedProgram } from '../../src/device/recorded.ts'
-import { defaultPlace, type Place, rememberedVerdicts } from '../../src/device/verdicts.ts'
+import { rememberedVerdicts } from '../../src/device/verdicts.ts'
 import { Graph, graphOf, record } from '../../src/graph/graph.ts'
 import type { Kernel } from '../../src/graph/kernel.ts'
 import type { Target } from '../../src/graph/target.ts'
@@ -176,7 +177,7 @@ describe('verdicts', () => {
     Object.assign(globalThis, { process: undefined }) // as in a browser
     let place: Place
     try {
-      place = defaultPlace()
+      place = defaultPlace('verdicts')
     } finally {
       Object.assign(globalThis, { process })
       Reflect.deleteProperty(globalThis, 'localStorage')

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { VERSION } from '../../src/device/tunings.ts'
 import { openDevice } from '../../src/index.ts'
 import { type Finished, root, runNode, start } from './processes.ts'
 
@@ -124,8 +125,8 @@ describe('exit codes', () => {
     expect(lines[0]).toContain(said)
   })
 
-  test.each([['--help'], ['--version']])('0: %s', async (flag) => {
-    const { code, stdout } = await runNode(['dist/cli.js', flag])
+  test.each([['--help'], ['--version'], ['tune --help']])('0: %s', async (flags) => {
+    const { code, stdout } = await runNode(['dist/cli.js', ...flags.split(' ')])
     expect(code).toBe(0)
     expect(stdout).not.toBe('')
   })
@@ -154,6 +155,86 @@ describe('SIGINT ends it with 130', () => {
     child.stdin!.on('error', () => {})
     child.stdin!.write(text.repeat(100_000), () => child.kill('SIGINT')) // more than a pipe holds: it is reading
     interrupted(await finished)
+  })
+})
+
+describe('tune', () => {
+  const XDG_CACHE_HOME = join(folder, 'cache')
+  const file = join(XDG_CACHE_HOME, 'pronounce/tuning.json')
+  const tune = (...args: string[]) => {
+    const { child, finished } = start(process.execPath, ['dist/cli.js', 'tune', ...args], { XDG_CACHE_HOME })
+    child.stdin!.end()
+    return finished
+  }
+  const errors = ({ stderr }: Finished) => stderr.split('\n').filter((line) => line.startsWith('error: '))
+
+  test.each([
+    ['an unknown flag', ['--fast'], '--fast'],
+    ['the CPU', ['--device', 'cpu'], 'cpu'],
+    ['an argument', ['now'], 'too many arguments'],
+    ['to look and to forget at once', ['--show', '--reset'], '--show'],
+  ])('2: %s', async (_, args, said) => {
+    const finished = await tune(...args)
+    expect(finished.code).toBe(2)
+    expect(finished.stdout).toBe('')
+    expect(errors(finished)).toEqual([expect.stringContaining(said)])
+  })
+
+  test.each([
+    ['a software adapter', [], 'tune: the adapter is software ('],
+    ['a model that is not there', ['--model', 'no/such/folder'], 'no/such/folder: '],
+    ['heights that are none', ['--software', '--heights', '32,many'], 'tune: heights has [32,NaN]'],
+  ])('1: %s', async (_, args, said) => {
+    const finished = await tune(...args)
+    expect(finished.code, finished.stderr).toBe(1)
+    expect(finished.stdout).toBe('')
+    expect(errors(finished)).toEqual([expect.stringContaining(said)])
+  })
+
+  test('what it keeps is used by the next device of that adapter, shown and forgotten', async () => {
+    const device = await openDevice('webgpu', { tuning: 'built-in' })
+    const { adapter } = device.report
+    await device.dispose()
+    const tile = { RM: 4, RN: 4, GROUP_X: 16, GROUP_Y: 4 }
+    const plain = { variant: 'linear', order: { SK: 1, BK: 8 }, heights: [{ tile }] }
+    const rules = ['f16', 'f32'].map((on) => ({ on, N: 64, K: 256, ...plain }))
+    const kept = { version: VERSION, tunings: { [adapter]: { date: '2026-11-30', rules } } }
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, JSON.stringify(kept))
+
+    const shown = await tune('--show')
+    expectEnded(shown)
+    const rest = '64 x 256: linear SK1 BK8; above RM4 RN4 GROUP_X16 GROUP_Y4'
+    expect(shown.stdout).toBe(`${adapter}: tuned 2026-11-30\n  f16 ${rest}\n  f32 ${rest}\n`)
+
+    const decided = start(process.execPath, ['dist/cli.js', 'decide', text, ...department, '-d', 'webgpu'], {
+      XDG_CACHE_HOME,
+    })
+    decided.child.stdin!.end()
+    const answered = await decided.finished
+    expectBilling(answered.stdout, 2e-3)
+    expect(answered.stderr).toMatch(/^device: .*; tuned 2026-11-30$/m)
+
+    writeFileSync(file, 'damaged')
+    const warned = await tune('--show')
+    expectEnded(warned)
+    expect(warned.stdout).toBe('nothing is tuned here\n')
+    expect(warned.stderr).toMatch(/^warning: tuning: what is kept cannot be used/)
+
+    expectEnded(await tune('--reset'))
+    const { stdout, stderr } = await tune('--show')
+    expect([stdout, stderr]).toEqual(['nothing is tuned here\n', ''])
+  })
+
+  test('SIGINT ends it with 130', async () => {
+    const { child, finished } = start(process.execPath, ['dist/cli.js', 'tune', '--software'], { XDG_CACHE_HOME })
+    child.stderr!.on('data', (said: string) => {
+      if (said.includes('device: ')) setTimeout(() => child.kill('SIGINT'), 500)
+    })
+    const { code, stdout, stderr } = await finished
+    expect(code, stderr).toBe(130)
+    expect(stdout).toBe('')
+    expect(stderr).not.toContain('error')
   })
 })
 

@@ -17,9 +17,10 @@ export interface Started {
   readonly finished: Promise<Finished>
 }
 
-/** Starts a program in the root of the repository. */
-export function start(command: string, args: readonly string[]): Started {
-  const child = spawn(command, args, { cwd: root, stdio: 'pipe', timeout: 100_000 }) // ended by then, or killed
+/** Starts a program in the root of the repository; `env` is what its environment has besides. */
+export function start(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Started {
+  const options = { cwd: root, stdio: 'pipe', timeout: 100_000 } as const // ended by then, or killed
+  const child = spawn(command, args, { ...options, env: { ...process.env, ...env } })
   const finished = async (): Promise<Finished> => {
     let stdout = ''
     let stderr = ''

@@ -15,6 +15,9 @@ import { uploads } from './uploads.ts'
 
 export interface WebgpuOptions {
   readonly name: string
+  /** The key of what is kept for this adapter, and the day when its plans were measured. */
+  readonly adapter: string
+  readonly tuned?: string | undefined
   readonly why: string
   readonly target: Target
   readonly precision: Precision

@@ -1,12 +1,22 @@
+/** Dispatches that are submitted together, and how long they are thought to take. */
+export interface Piece {
+  readonly from: number
+  readonly to: number
+  readonly ms: number
+}
+
 export interface Pace {
   /** Cuts a run's dispatches into submits. */
-  pieces(costs: readonly { flops: number; bytes: number }[]): { from: number; to: number }[]
+  pieces(costs: readonly { flops: number; bytes: number }[]): Piece[]
   /** The whole time of the last run. */
   learn(ms: number): void
 }
 
-const FIRST = 24 // about two layers: the GPU starts while the rest is encoded
+/** Dispatches of the first pieces: the GPU starts early and never waits for the next one to be encoded. */
+const FIRST = [16, 32, 64]
 const LONGEST_MS = 100
+/** Work that may wait on the GPU when more is submitted: an abort takes about so long. */
+export const AHEAD_MS = LONGEST_MS
 
 /** Estimates from counted work how long dispatches take, and corrects itself by the runs it sees. */
 export function pace(software: boolean): Pace {
@@ -15,17 +25,17 @@ export function pace(software: boolean): Pace {
   let estimate = 0
   return {
     pieces(costs) {
-      const pieces: { from: number; to: number }[] = []
-      let [from, ms] = [0, 0]
+      const pieces: Piece[] = []
+      let [start, ms] = [0, 0]
       estimate = 0
       costs.forEach(({ flops, bytes }, i) => {
         const cost = Math.max(flops / flopsPerMs, bytes / bytesPerMs)
         estimate += cost
         ms += cost
-        const full = ms > LONGEST_MS || (pieces.length === 0 && i + 1 === FIRST)
+        const full = ms > LONGEST_MS || i + 1 - start === FIRST[pieces.length]
         if (!full && i + 1 < costs.length) return
-        pieces.push({ from, to: i + 1 })
-        from = i + 1
+        pieces.push({ from: start, to: i + 1, ms })
+        start = i + 1
         ms = 0
       })
       return pieces

@@ -5,6 +5,7 @@ import { maxTokens, plan } from '../../graph/plan.ts'
 import { bytes, type Counts, leading, rowSize, type Tensor } from '../../graph/tensor.ts'
 import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from '../device.ts'
 import { decode } from '../formats.ts'
+import { AHEAD_MS } from './pace.ts'
 import type { Parts } from './parts.ts'
 import { type Stopwatch, stopwatch } from './profile.ts'
 
@@ -111,8 +112,9 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     const pieces = parts.pace.pieces(jobs.map(({ cost }) => cost))
     const offset = ring.write(counts)
     let encodeMs = 0
-    for (const [n, { from, to }] of pieces.entries()) {
-      if (n >= 2) await faults.during(gpu.queue.onSubmittedWorkDone(), signal) // at most two pieces wait on the GPU
+    const waiting: { ms: number; done: Promise<unknown> }[] = [] // on the GPU, as far as is known
+    for (const { from, to, ms } of pieces) {
+      while (total(waiting) > AHEAD_MS) await faults.during(waiting.shift()!.done, signal)
       signal?.throwIfAborted()
       const start = performance.now()
       const encoder = gpu.createCommandEncoder()
@@ -135,6 +137,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
         watch?.resolve(encoder)
       }
       gpu.queue.submit([encoder.finish()])
+      if (to < jobs.length) waiting.push({ ms, done: gpu.queue.onSubmittedWorkDone() })
       encodeMs += performance.now() - start
     }
     return { submits: pieces.length, encodeMs }
@@ -225,3 +228,5 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     },
   }
 }
+
+const total = (pieces: readonly { readonly ms: number }[]): number => pieces.reduce((sum, { ms }) => sum + ms, 0)

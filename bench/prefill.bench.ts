@@ -62,6 +62,7 @@ export const prefill: Bench = async (device, { shapes, limit, warmups, runs }, n
         submits: profile.submits,
         encodeMs: profile.encodeMs,
         ...classMs(profile),
+        gapsMs: profile.spanMs - kernelsMs, // with a pass and two timestamps for each dispatch
         roundTripMs,
         restMs: timing.medianMs - kernelsMs - roundTripMs,
         tflopsPerSecond: flops / timing.medianMs / 1e9,

@@ -17,6 +17,7 @@ export const together = (runs: readonly Profile[]): Profile => ({
   dispatches: runs.flatMap(({ dispatches }) => dispatches),
   submits: runs.reduce((n, { submits }) => n + submits, 0),
   encodeMs: runs.reduce((ms, { encodeMs }) => ms + encodeMs, 0),
+  spanMs: runs.reduce((ms, { spanMs }) => ms + spanMs, 0),
   totalMs: runs.reduce((ms, { totalMs }) => ms + totalMs, 0),
 })
 

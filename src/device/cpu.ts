@@ -166,7 +166,8 @@ function cpuProgram(
           const made = bindings[kernel.writes[0]!]!
           dispatches.push({ kernel: kernel.name, name: graph.nameOf(made), ms, ...kernel.cost(constants, counts) })
         })
-        options.onProfile?.({ dispatches, submits: 0, encodeMs: 0, totalMs: performance.now() - start })
+        const spanMs = dispatches.reduce((sum, { ms }) => sum + ms, 0)
+        options.onProfile?.({ dispatches, submits: 0, encodeMs: 0, spanMs, totalMs: performance.now() - start })
         return Object.fromEntries([...graph.outputs].map(([name, t]) => [name, values.get(t.id) as Float32Array]))
       }, options.signal),
     trace: (inputs, counts) =>

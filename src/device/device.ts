@@ -73,6 +73,8 @@ export interface Profile {
   readonly dispatches: readonly ProfiledDispatch[]
   readonly submits: number
   readonly encodeMs: number
+  /** From the begin of the first dispatch to the end of the last one; what it exceeds their sum by are gaps. */
+  readonly spanMs: number
   readonly totalMs: number
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
-import type { Device } from '../../src/device/device.ts'
+import type { Device, Profile } from '../../src/device/device.ts'
 import { decode } from '../../src/device/formats.ts'
 import { openDevice } from '../../src/device/open.ts'
 import { Graph } from '../../src/graph/graph.ts'
@@ -61,8 +61,9 @@ describe.each([
     const graph = new Graph(device.target)
     chain(graph, pool)
     let names: string[] = []
-    const onProfile = (p: { dispatches: readonly { name: string; ms: number; flops: number }[] }) => {
-      names = p.dispatches.map((d) => `${d.name} ${d.flops} ${d.ms >= 0}`)
+    const onProfile = ({ dispatches, spanMs }: Profile) => {
+      names = dispatches.map((d) => `${d.name} ${d.flops} ${d.ms >= 0}`)
+      expect(spanMs).toBeGreaterThanOrEqual(dispatches.reduce((sum, { ms }) => sum + ms, 0) - 1e-6)
     }
     await (await device.compile(graph)).run({ x }, three, { onProfile })
     expect(names).toEqual(['twice 9 true', 'sixfold 9 true'])

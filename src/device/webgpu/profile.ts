@@ -6,8 +6,8 @@ export interface Stopwatch {
   /** What the pass of dispatch i is to write. */
   pass(i: number): GPUComputePassTimestampWrites
   resolve(encoder: GPUCommandEncoder): void
-  /** Milliseconds of each dispatch. */
-  read(): Promise<number[]>
+  /** Milliseconds of each dispatch, and from the first one's begin to the last one's end. */
+  read(): Promise<{ readonly ms: readonly number[]; readonly spanMs: number }>
   dispose(): void
 }
 
@@ -26,7 +26,9 @@ export async function stopwatch({ gpu, memory, download }: Parts, dispatches: nu
     resolve: (encoder) => encoder.resolveQuerySet(querySet, 0, 2 * dispatches, buffer, 0),
     async read() {
       const ns = new BigUint64Array((await download(buffer, size)).buffer)
-      return Array.from({ length: dispatches }, (_, i) => Number(ns[2 * i + 1]! - ns[2 * i]!) / 1e6)
+      const between = (a: number, b: number): number => Number(ns[b]! - ns[a]!) / 1e6
+      const ms = Array.from({ length: dispatches }, (_, i) => between(2 * i, 2 * i + 1))
+      return { ms, spanMs: dispatches ? between(0, 2 * dispatches - 1) : 0 }
     },
     dispose() {
       memory.destroy(buffer)

@@ -177,8 +177,11 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       const data = await faults.during(Promise.all(reads), signal, mark)
       const totalMs = performance.now() - start
       parts.pace.learn(totalMs)
-      const ms = await watch?.read()
-      if (ms) onProfile?.({ ...sent, totalMs, dispatches: jobs.map((job, i) => named(job, ms[i]!)) })
+      const times = await watch?.read()
+      if (times) {
+        const { ms, spanMs } = times
+        onProfile?.({ ...sent, spanMs, totalMs, dispatches: jobs.map((job, i) => named(job, ms[i]!)) })
+      }
       return Object.fromEntries(outputs.map(([name], i) => [name, new Float32Array(data[i]!)]))
     } finally {
       watch?.dispose()

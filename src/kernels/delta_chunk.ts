@@ -52,7 +52,7 @@ export function deltaChunk(
   for (const [name, t] of Object.entries({ qkv, gates })) expectFormat('delta_chunk', name, t, 'f32')
   const fills = ({ C }: Counts): boolean => C * NV >= ENOUGH
   const dispatches = (parts ? [parts] : software ? [1 as const] : [1 as const, 3 as const]).map((PARTS) => {
-    const all: Dispatch = { kernel, workgroups: ({ C }) => [NV, C, PARTS] }
+    const all: Dispatch = { kernel: deltaChunkKernel, workgroups: ({ C }) => [NV, C, PARTS] }
     const serves = (counts: Counts): boolean => fills(counts) === (PARTS === 1)
     return { PARTS, ...(parts || software ? all : only(all, serves)) }
   })
@@ -73,7 +73,7 @@ export function deltaChunk(
 
 const ENOUGH = 132 // workgroups that busy a large device; to sweep: 66, 132, 264
 
-const kernel: Kernel = {
+export const deltaChunkKernel: Kernel = {
   name: 'delta_chunk',
   reads: ['qkv', 'gates', 'segments', 'chunks'],
   writes: ['uw', 'p', 'decay'],

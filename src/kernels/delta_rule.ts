@@ -6,12 +6,18 @@ import { tableShapes } from '../graph/segments.ts'
 import type { Target } from '../graph/target.ts'
 import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
 import { type ChunkTile, deltaChunk } from './delta_chunk.ts'
+import { deltaChunkMatrix } from './delta_chunk_matrix.ts'
 import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
 import { deltaScan, type ScanTile } from './delta_scan.ts'
+import { deltaScanMatrix } from './delta_scan_matrix.ts'
+import { matrixMisfit } from './lib/delta_matrix.ts'
 import { advanceStates } from './lib/delta_states.ts'
 
-/** Token by token, or in chunks of 64 (`deltaChunk`, `deltaScan`): the same maths. */
-export type DeltaForm = 'recurrent' | 'chunked'
+/**
+ * Token by token, or in chunks of 64: in f32 (`deltaChunk`, `deltaScan`) or on matrix units, operands rounded to f16
+ * (`deltaChunkMatrix`, `deltaScanMatrix`). The same maths.
+ */
+export type DeltaForm = 'recurrent' | 'chunked' | 'matrix'
 
 export interface DeltaOptions extends ChunkTile, ScanTile {
   /** Default: the target decides, never the number of tokens. */
@@ -30,8 +36,9 @@ export function deltaRule(
   state: Tensor,
   tables: { readonly segments: Tensor; readonly chunks: Tensor },
   dims: DeltaDims,
-  { form = pick(graphOf('delta_rule', { qkv, gates }).target, dims), ...tile }: DeltaOptions = {},
+  { form = deltaForm(graphOf('delta_rule', { qkv, gates }).target, dims), ...tile }: DeltaOptions = {},
 ): Tensor {
+  if (form === 'matrix') return deltaScanMatrix(deltaChunkMatrix(qkv, gates, tables, dims), state, tables, dims)
   if (form === 'chunked') return deltaScan(qkv, deltaChunk(qkv, gates, tables, dims, tile), state, tables, dims, tile)
   const constants = deltaConstants('delta_rule', dims)
   const { NV, DK, DV, CHANNELS } = constants
@@ -48,10 +55,15 @@ export function deltaRule(
   }).o
 }
 
-/** Chunks take 64 times fewer serial steps; their kernels have barriers and tiles of 16 columns. */
-function pick({ software, disabled }: Target, { keyWidth, valueWidth }: DeltaDims): DeltaForm {
-  const fits = keyWidth % 8 === 0 && keyWidth <= 128 && valueWidth % 16 === 0
-  return software || !fits || disabled.has('delta_chunk') || disabled.has('delta_scan') ? 'recurrent' : 'chunked'
+/** What the target asks for. `units` false: without matrix units. */
+export function deltaForm(target: Target, dims: DeltaDims, units = true): DeltaForm {
+  const { software, disabled } = target
+  const failed = (...kernels: string[]): boolean => kernels.some((kernel) => disabled.has(kernel))
+  if (software) return 'recurrent'
+  if (units && !failed('delta_chunk_matrix', 'delta_scan_matrix') && !matrixMisfit(target, dims)) return 'matrix'
+  // Chunks take 64 times fewer serial steps; their kernels have barriers and tiles of 16 columns.
+  const fits = dims.keyWidth % 8 === 0 && dims.keyWidth <= 128 && dims.valueWidth % 16 === 0
+  return fits && !failed('delta_chunk', 'delta_scan') ? 'chunked' : 'recurrent'
 }
 
 const WORKGROUP = 32

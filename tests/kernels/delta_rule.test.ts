@@ -3,9 +3,10 @@ import { cpuDevice } from '../../src/device/cpu.ts'
 import { ShapeError } from '../../src/errors.ts'
 import { Graph } from '../../src/graph/graph.ts'
 import { defaultLimits, type Target } from '../../src/graph/target.ts'
-import { deltaRule } from '../../src/kernels/delta_rule.ts'
+import { deltaForm, deltaRule } from '../../src/kernels/delta_rule.ts'
 import { gpu, relativeNorm, runOn, sameOnEveryDevice } from '../check.ts'
 import { deltaCase, golden, goldens, lengths, part, randomDelta, statesAfter } from './delta_cases.ts'
+import { nvidia } from './delta_matrix_cases.ts'
 
 const forms = ['recurrent', 'chunked'] as const
 const dims = { keyHeads: 2, valueHeads: 4, keyWidth: 32, valueWidth: 32 }
@@ -116,6 +117,29 @@ test('the target decides the form', () => {
   expect(record({ software: false })).toEqual(['delta_chunk', 'delta_chunk', 'delta_scan']) // by number of chunks
   expect(record({ software: false, disabled: new Map([['delta_scan', 'tested']]) })).toEqual(['delta_rule'])
   expect(record({ software: true }, 'chunked')).toEqual(['delta_chunk', 'delta_scan'])
+})
+
+test('matrix units are used where they fit and work, for operands of f16', () => {
+  const matrix = ['delta_chunk_matrix', 'delta_scan_matrix']
+  const chunked = ['delta_chunk', 'delta_chunk', 'delta_scan']
+  expect(record(nvidia)).toEqual(matrix)
+  for (const kernel of matrix) expect(record({ ...nvidia, disabled: new Map([[kernel, 'tested']]) })).toEqual(chunked)
+  const { limits, features } = nvidia
+  const less: Partial<Target>[] = [
+    { operand: 'f32' },
+    { matrix: { M: 8, N: 8, K: 8 } },
+    { subgroupSize: 16 },
+    { features: new Set([...features].filter((f) => f !== 'shader-f16')) },
+    { limits: { ...limits, invocations: 128 } },
+    { limits: { ...limits, workgroupBytes: 16 * 1024 } },
+  ]
+  for (const target of less) expect(record({ ...nvidia, ...target })).toEqual(chunked)
+  expect(record({ ...nvidia, software: true })).toEqual(['delta_rule'])
+  const d128 = { keyHeads: 16, valueHeads: 16, keyWidth: 128, valueWidth: 128 }
+  expect(deltaForm(nvidia, d128)).toBe('matrix')
+  expect(deltaForm(nvidia, { ...d128, valueWidth: 144 })).toBe('chunked')
+  expect(deltaForm(nvidia, { ...d128, keyWidth: 136 })).toBe('recurrent')
+  expect(deltaForm({ ...nvidia, limits: { ...limits, workgroupBytes: 32 * 1024 } }, d128)).toBe('chunked')
 })
 
 test('wrong shapes are named', () => {

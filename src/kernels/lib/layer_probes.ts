@@ -1,13 +1,15 @@
 import type { MakePool, Probe } from '../../device/prove.ts'
 import type { Graph } from '../../graph/graph.ts'
 import { type Segment, segmentTables, tableShapes } from '../../graph/segments.ts'
+import type { Target } from '../../graph/target.ts'
 import type { Tensor } from '../../graph/tensor.ts'
 import { attention } from '../attention.ts'
 import { convPrepare } from '../conv_prepare.ts'
-import { deltaRule } from '../delta_rule.ts'
+import { deltaForm, deltaRule } from '../delta_rule.ts'
 import { gatedRmsNorm } from '../gated_rms_norm.ts'
 import { qkNormRope } from '../qk_norm_rope.ts'
 import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../rms_norm.ts'
+import { matrixMisfit } from './delta_matrix.ts'
 
 /** Two rows, one longer than a chunk, that continue nothing and leave their states. */
 const row = (length: number, to: number, kvStart: number): Segment => {
@@ -26,15 +28,15 @@ const delta = { keyHeads: 1, valueHeads: 2, keyWidth: 128, valueWidth: 128 }
 const heads = { heads: 2, kvHeads: 1, headDim: 256 }
 const channels = 2 * 128 + 2 * 128
 
-/** Everything between the products of a gated delta layer. */
-function deltaLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
+/** Everything between the products of a gated delta layer, on matrix units or without. */
+function deltaLayer(graph: Graph, pool: MakePool, units: boolean): Record<string, Tensor> {
   const run = tablesOf(graph)
   const x = graph.input('projected', ['T', channels + 2 * 128 + 4])
   const conv = pool(['*', 3, channels], 'f32', 3)
   const state = pool(['*', 2, 128, 128], 'f32', 3)
   const weights = [graph.input('conv', [channels, 1, 4]), graph.input('gates', [2, 2])] as const
   const { qkv, gates } = convPrepare(x, ...weights, conv, run, { ...delta, kernel: 4 })
-  const o = deltaRule(qkv, gates, state, run, delta)
+  const o = deltaRule(qkv, gates, state, run, delta, { form: deltaForm(graph.target, delta, units) })
   return { y: gatedRmsNorm(o, { of: x, column: channels }, graph.input('w', [128]), { eps: 1e-6 }) }
 }
 
@@ -57,21 +59,42 @@ function norms(graph: Graph): Record<string, Tensor> {
   return { plain: rmsNorm(x, w, options), ...sum, rows }
 }
 
+interface Layer {
+  readonly variants: readonly string[]
+  readonly tolerance: number
+  record(graph: Graph, pool: MakePool): Record<string, Tensor>
+  fits?(target: Target): boolean
+}
+
 /** The optional kernels of each of these, tried together: a layer that is wrong gives up all of its own. */
-const layers: readonly [readonly string[], (graph: Graph, pool: MakePool) => Record<string, Tensor>, number][] = [
-  [['conv_prepare', 'delta_chunk', 'delta_scan', 'gated_rms_norm_shared'], deltaLayer, 1e-3],
-  [['qk_norm_rope_shared', 'attention_tiled'], attentionLayer, 5e-3],
-  [['rms_norm_shared', 'add_rms_norm_shared', 'gather_add_rms_norm_shared'], norms, 1e-4],
+const layers: readonly Layer[] = [
+  {
+    variants: ['delta_chunk_matrix', 'delta_scan_matrix'],
+    tolerance: 1e-2, // operands are f16
+    record: (graph, pool) => deltaLayer(graph, pool, true),
+    fits: (target) => matrixMisfit(target, delta) === undefined,
+  },
+  {
+    variants: ['conv_prepare', 'delta_chunk', 'delta_scan', 'gated_rms_norm_shared'],
+    tolerance: 1e-3,
+    record: (graph, pool) => deltaLayer(graph, pool, false),
+  },
+  { variants: ['qk_norm_rope_shared', 'attention_tiled'], tolerance: 5e-3, record: attentionLayer },
+  {
+    variants: ['rms_norm_shared', 'add_rms_norm_shared', 'gather_add_rms_norm_shared'],
+    tolerance: 1e-4,
+    record: norms,
+  },
 ]
 
-export const layerProbes: readonly Probe[] = layers.flatMap(([variants, layer, tolerance]) =>
-  variants.map((variant) => ({
+export const layerProbes: readonly Probe[] = layers.flatMap((layer) =>
+  layer.variants.map((variant) => ({
     variant,
     counts,
-    tolerance,
-    fits: ({ software }) => !software,
+    tolerance: layer.tolerance,
+    fits: (target) => !target.software && (layer.fits?.(target) ?? true),
     record(graph: Graph, pool: MakePool) {
-      for (const [name, t] of Object.entries(layer(graph, pool))) graph.output(name, t)
+      for (const [name, t] of Object.entries(layer.record(graph, pool))) graph.output(name, t)
       const given = { ...tables, read }
       return Object.fromEntries(Object.entries(given).filter(([name]) => graph.inputs.has(name)))
     },

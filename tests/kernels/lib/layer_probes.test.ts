@@ -5,12 +5,15 @@ import type { Target } from '../../../src/graph/target.ts'
 import { elements } from '../../../src/graph/tensor.ts'
 import { layerProbes } from '../../../src/kernels/lib/layer_probes.ts'
 import { noise } from '../../check.ts'
+import { nvidia } from '../delta_matrix_cases.ts'
 
 const limits = { ...cpuTarget.limits, workgroupBytes: 48 * 1024, invocations: 1024 }
-const hardware: Target = { ...cpuTarget, kind: 'webgpu', software: false, limits }
+const plain: Target = { ...cpuTarget, kind: 'webgpu', software: false, limits }
 
 test.each(layerProbes.map((probe) => [probe.variant, probe] as const))('%s is in its probe', async (variant, probe) => {
+  const hardware = variant.endsWith('_matrix') ? nvidia : plain
   expect(probe.fits(hardware)).toBe(true)
+  expect(probe.fits(plain)).toBe(hardware === plain)
   expect(probe.fits(cpuTarget)).toBe(false)
   const device = cpuDevice('test')
   const graph = new Graph(hardware)

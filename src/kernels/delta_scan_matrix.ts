@@ -1,0 +1,90 @@
+import source from '../../shaders/delta_scan_matrix.wgsl' with { type: 'text' }
+import fragments from '../../shaders/lib/delta_fragments.wgsl' with { type: 'text' }
+import operands from '../../shaders/lib/scan_operands.wgsl' with { type: 'text' }
+import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
+import { graphOf, record } from '../graph/graph.ts'
+import type { Kernel } from '../graph/kernel.ts'
+import { CHUNK, tableShapes } from '../graph/segments.ts'
+import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
+import type { MatrixChunks } from './delta_chunk_matrix.ts'
+import { type DeltaDims, deltaConstants } from './delta_prepare.ts'
+import { expectMatrix, matrixFeatures } from './lib/delta_matrix.ts'
+import { advanceStates } from './lib/delta_states.ts'
+
+/**
+ * `deltaScan` on matrix units: S, V' and what `deltaChunkMatrix` made are f16 as operands; sums and S between chunks are
+ * f32. Shapes and state slots as `deltaRule`; head widths are multiples of 16 up to 128.
+ */
+export function deltaScanMatrix(
+  { x, p, u, grown }: MatrixChunks,
+  state: Tensor,
+  { segments }: { readonly segments: Tensor },
+  dims: DeltaDims,
+): Tensor {
+  const { target } = graphOf('delta_scan_matrix', { x, p, u, grown, segments })
+  const { NV, DK, DV } = deltaConstants('delta_scan_matrix', dims)
+  expectMatrix('delta_scan_matrix', target, dims)
+  expectShape('delta_scan_matrix', 'x', x, ['T', NV * 3 * DK])
+  expectShape('delta_scan_matrix', 'p', p, ['T', NV * CHUNK])
+  expectShape('delta_scan_matrix', 'u', u, ['T', NV * DV])
+  expectShape('delta_scan_matrix', 'grown', grown, ['T', NV])
+  expectShape('delta_scan_matrix', 'state', state, ['*', NV, DK, DV])
+  expectShape('delta_scan_matrix', 'segments', segments, tableShapes.segments)
+  for (const [name, t] of Object.entries({ x, p })) expectFormat('delta_scan_matrix', name, t, 'f16')
+  for (const [name, t] of Object.entries({ u, grown, state })) expectFormat('delta_scan_matrix', name, t, 'f32')
+  return record(kernel, {
+    reads: { x, p, u, grown, segments },
+    writes: { o: { shape: ['T', NV * DV] }, state },
+    constants: { NV, DK, DV, SUBGROUP: target.subgroupSize! },
+    workgroups: ({ S }) => [(NV * DV) / TILE, S, 1],
+  }).o
+}
+
+const TILE = 16 // columns of S to a workgroup: those of a fragment
+
+const kernel: Kernel = {
+  name: 'delta_scan_matrix',
+  reads: ['x', 'p', 'u', 'grown', 'segments'],
+  writes: ['o', 'state'],
+  packed: ['x', 'p'],
+  requires: matrixFeatures,
+  optional: true,
+  shader: [segment, fragments, operands, source],
+  cost: ({ NV, DK, DV }, { T, S }) => ({
+    flops: T * NV! * DV! * (6 * DK! + CHUNK),
+    bytes: T * NV! * (8 * DV! + 6 * DK! + 2 * CHUNK + 4) + 8 * S * NV! * DK! * DV!,
+  }),
+  cpu({ x, p, u, grown, segments, o, state }, constants, { S }) {
+    const { NV, DK, DV } = constants as Record<'NV' | 'DK' | 'DV', number>
+    advanceStates(segments!, state!, constants, S, (S1, start, length, h) => {
+      for (let first = start; first < start + length; first += CHUNK)
+        chunk(S1, first, Math.min(CHUNK, start + length - first), h)
+    })
+
+    /** o and S after the n tokens from `first` on. */
+    function chunk(S1: Float32Array, first: number, n: number, h: number): void {
+      const v = new Float64Array(n * DV) // V'
+      for (let i = 0; i < n; i++) {
+        const at = (first + i) * NV + h
+        const out = new Float64Array(DV)
+        for (let c = 0; c < DV; c++) v[i * DV + c] = u![at * DV + c]!
+        for (let d = 0; d < DK; d++)
+          for (let c = 0; c < DV; c++) {
+            v[i * DV + c]! -= x![at * 3 * DK + d]! * S1[d * DV + c]!
+            out[c]! += x![(at * 3 + 1) * DK + d]! * S1[d * DV + c]!
+          }
+        for (let j = 0; j <= i; j++) for (let c = 0; c < DV; c++) out[c]! += p![at * CHUNK + j]! * v[j * DV + c]!
+        o!.set(out, at * DV)
+      }
+      const kept = grown![(first + n - 1) * NV + h]!
+      for (let d = 0; d < DK; d++) {
+        const row = Float64Array.from(S1.subarray(d * DV, (d + 1) * DV), (s) => kept * s)
+        for (let j = 0; j < n; j++) {
+          const k = x![(((first + j) * NV + h) * 3 + 2) * DK + d]!
+          for (let c = 0; c < DV; c++) row[c]! += k * v[j * DV + c]!
+        }
+        S1.set(row, d * DV)
+      }
+    }
+  },
+}

@@ -1,118 +1,104 @@
 // The formula of linear.wgsl, for devices with fast workgroup memory and no matrix units. A workgroup makes BM x BN
-// sums, an invocation RM x RN of them: blocks of four rows and four columns, s00 to s11 at most, as far apart as all of
-// a tile's threads are wide. x and w pass in tiles of BK terms, quads of rows of both side by side for each k; the next
-// tile waits in registers. Unrolled by hand, so that no compiler leaves sums in memory.
-// Where x is f16, RUN terms (a divisor of BK) are added up in f16, then those sums in f32; RUN = 0: all in f32.
-// needs: lib/step, lib/rows, lib/columns, lib/weight_*, lib/blocks, lib/finish_*; alias X, W, Y;
-//   const IN, OUT, ROWS, HALVES, KS, BM, BN, BK, RM, RN, RUN, BLOCK = BN, Y_BINDING, Y_WIDTH
+// sums, an invocation RM x RN of them: blocks of four rows and four columns. x and w pass in tiles of 16 terms, as f32
+// whatever they are stored as: of each term quads of rows of x, then of w. The next tile waits in registers as stored.
+// Unrolled by hand, so that no compiler leaves sums in memory or waits for each term (bench/attempts/linear_tiled.md).
+// needs: lib/step, lib/rows, lib/columns, lib/weight4_*, lib/blocks, lib/finish_*; alias X, W, Y;
+//   const IN, OUT, ROWS, HALVES, KS, BM, BN, RM, RN, MORTON, BLOCK = BN, BK = 16, Y_BINDING, Y_WIDTH
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<X>>;
 @group(0) @binding(1) var<storage, read> w: array<Words>;
 @group(0) @binding(Y_BINDING) var<storage, read_write> y: array<Y>;
 
 const GROUP_X = BN / RN;
-const GROUP_Y = BM / RM;
-const WORKGROUP = GROUP_X * GROUP_Y;
-const QUADS = (BM + BN) / 4;
-const PIECES = QUADS * BK / 8; // of four rows and eight terms
-const MINE = (PIECES + WORKGROUP - 1) / WORKGROUP; // that an invocation carries, at most 2
-const WIDTH = QUADS + 1; // odd, so that the terms of a piece lie in different banks
-const STRETCH = select(RUN, BK, RUN == 0);
+const WORKGROUP = GROUP_X * BM / RM;
+const ROW = IN / 4; // from a row of x or w to the next
+const WIDTH = (BM + BN) / 4 + 1; // odd, so that the terms of a piece lie in different banks
+const A1 = select(0, 4, RM > 4); // from the first block of rows to the second
+const B1 = select(0, GROUP_X, RN > 4); // of columns
+// Bits of an invocation's number that count rows and columns: line by line or, where MORTON = 1, alternating. Then
+// neighbours read less of the tile at once, but some compilers spend more registers.
+const Y0 = select(8, 2, MORTON == 1);
+const Y1 = select(16, 8, MORTON == 1);
+const X1 = select(2, 4, MORTON == 1);
+const X2 = select(4, 16, MORTON == 1);
 
-struct Eight { lo: Quad, hi: Quad }
-struct Piece { a: Eight, b: Eight, c: Eight, d: Eight } // of four rows
-var<workgroup> tile: array<Quad, BK * WIDTH>;
+var<workgroup> tile: array<vec4f, BK * WIDTH>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
   let rows = row_count();
-  let tx = thread % GROUP_X;
-  let ty = thread / GROUP_X;
-
-  var s00: Block; var s01: Block;
-  var s10: Block; var s11: Block;
-  let begin = group.z * KS;
-  let end = min(begin + KS, IN);
-  var next = load(group, rows, thread, begin);
-  var then: Piece;
-  if (MINE > 1) { then = load(group, rows, thread + WORKGROUP, begin); }
-  for (var k0 = begin; k0 < end; k0 += BK) {
-    put(thread, next);
-    if (MINE > 1) { put(thread + WORKGROUP, then); }
-    workgroupBarrier();
-    if (k0 + BK < end) {
-      next = load(group, rows, thread, k0 + BK);
-      if (MINE > 1) { then = load(group, rows, thread + WORKGROUP, k0 + BK); }
-    }
-    for (var k1 = 0u; k1 < BK; k1 += STRETCH) {
-      var r00 = Run(); var r01 = Run();
-      var r10 = Run(); var r11 = Run();
-      for (var k = k1; k < k1 + STRETCH; k++) {
-        let at = k * WIDTH;
-        let a0 = tile[at + ty];
-        let b0 = tile[at + BM / 4 + tx];
-        var a1: Quad;
-        var b1: Quad;
-        if (RM > 4) { a1 = tile[at + GROUP_Y + ty]; }
-        if (RN > 4) { b1 = tile[at + BM / 4 + GROUP_X + tx]; }
-        if (RUN == 0) {
-          s00 = add_product(s00, a0, b0);
-          if (RN > 4) { s01 = add_product(s01, a0, b1); }
-          if (RM > 4) { s10 = add_product(s10, a1, b0); }
-          if (RM > 4 && RN > 4) { s11 = add_product(s11, a1, b1); }
-        } else {
-          r00 = run_product(r00, a0, b0);
-          if (RN > 4) { r01 = run_product(r01, a0, b1); }
-          if (RM > 4) { r10 = run_product(r10, a1, b0); }
-          if (RM > 4 && RN > 4) { r11 = run_product(r11, a1, b1); }
-        }
-      }
-      if (RUN > 0) {
-        s00 = add_run(s00, r00);
-        if (RN > 4) { s01 = add_run(s01, r01); }
-        if (RM > 4) { s10 = add_run(s10, r10); }
-        if (RM > 4 && RN > 4) { s11 = add_run(s11, r11); }
-      }
-    }
-    workgroupBarrier();
-  }
-
+  // Quads of rows and of columns of the first block; 32 neighbours take 4 x 8 of them. Tint sees through such
+  // arithmetic, unlike select() of its results, and clamps no index into the tile.
+  let lane = thread % 32;
+  let warp = thread / 32;
+  let ty = lane / Y0 % 2 + lane / Y1 % 2 * 2 + warp / (GROUP_X / 8) * RM;
+  let tx = lane % 2 + lane / X1 % 2 * 2 + lane / X2 % 2 * 4 + warp % (GROUP_X / 8) * 8;
   let place = vec2u(group.y * BM + ty * 4, group.x * BN + tx * 4);
-  finish_blocks(place, rows, group.z * COLUMNS, s00, s01);
-  if (RM > 4) { finish_blocks(place + vec2u(GROUP_Y * 4, 0), rows, group.z * COLUMNS, s10, s11); }
-}
 
-// Piece i of the tiles that begin at term k: rows of x, then rows of w. Past the last one lies the last one again.
-fn load(group: vec3u, rows: u32, i: u32, k: u32) -> Piece {
-  let first = min(i, PIECES - 1u) / (BK / 8) * 4;
-  let term = k + i % (BK / 8) * 8;
-  if (first < BM) {
-    let r = min(vec4u(group.y * BM + first) + vec4u(0, 1, 2, 3), vec4u(rows - 1u));
-    return Piece(load_x(r.x, term), load_x(r.y, term), load_x(r.z, term), load_x(r.w, term));
+  // A piece of a tile is four rows of four terms; an invocation carries at most one of x and one of w.
+  // Rows past the last are read too: nobody stores their sums.
+  let x_piece = piece(thread);
+  let w_piece = piece((thread + WORKGROUP - BM % WORKGROUP) % WORKGROUP);
+  let has_x = BM == WORKGROUP || x_piece.x < BM / 4;
+  let has_w = BN == WORKGROUP || w_piece.x < BN / 4;
+  let x_at = (group.y * BM + x_piece.x * 4) * ROW + x_piece.y;
+  let w_at = weight_row(group.x * BN + w_piece.x * 4) * ROW + w_piece.y;
+
+  var s: Sums;
+  let begin = group.z * KS / 4;
+  let end = min(begin + KS / 4, ROW);
+  var x_next: Rows;
+  var w_next: Columns;
+  if (has_x) { x_next = load_x(x_at + begin); }
+  if (has_w) { w_next = load_w(w_at + begin); }
+  for (var k = begin; k < end; k += BK / 4) {
+    if (has_x) { put(x_piece, 0, vec4f(x_next.a), vec4f(x_next.b), vec4f(x_next.c), vec4f(x_next.d)); }
+    if (has_w) { put(w_piece, BM / 4, weight4(w_next.a), weight4(w_next.b), weight4(w_next.c), weight4(w_next.d)); }
+    workgroupBarrier();
+    if (k + BK / 4 < end) {
+      if (has_x) { x_next = load_x(x_at + k + BK / 4); }
+      if (has_w) { w_next = load_w(w_at + k + BK / 4); }
+    }
+    if (place.x < rows) {
+      let a = ty;
+      let b = BM / 4 + tx;
+      s = add(s, tile[a + 0 * WIDTH], tile[a + 0 * WIDTH + A1], tile[b + 0 * WIDTH], tile[b + 0 * WIDTH + B1]);
+      s = add(s, tile[a + 1 * WIDTH], tile[a + 1 * WIDTH + A1], tile[b + 1 * WIDTH], tile[b + 1 * WIDTH + B1]);
+      s = add(s, tile[a + 2 * WIDTH], tile[a + 2 * WIDTH + A1], tile[b + 2 * WIDTH], tile[b + 2 * WIDTH + B1]);
+      s = add(s, tile[a + 3 * WIDTH], tile[a + 3 * WIDTH + A1], tile[b + 3 * WIDTH], tile[b + 3 * WIDTH + B1]);
+      s = add(s, tile[a + 4 * WIDTH], tile[a + 4 * WIDTH + A1], tile[b + 4 * WIDTH], tile[b + 4 * WIDTH + B1]);
+      s = add(s, tile[a + 5 * WIDTH], tile[a + 5 * WIDTH + A1], tile[b + 5 * WIDTH], tile[b + 5 * WIDTH + B1]);
+      s = add(s, tile[a + 6 * WIDTH], tile[a + 6 * WIDTH + A1], tile[b + 6 * WIDTH], tile[b + 6 * WIDTH + B1]);
+      s = add(s, tile[a + 7 * WIDTH], tile[a + 7 * WIDTH + A1], tile[b + 7 * WIDTH], tile[b + 7 * WIDTH + B1]);
+      s = add(s, tile[a + 8 * WIDTH], tile[a + 8 * WIDTH + A1], tile[b + 8 * WIDTH], tile[b + 8 * WIDTH + B1]);
+      s = add(s, tile[a + 9 * WIDTH], tile[a + 9 * WIDTH + A1], tile[b + 9 * WIDTH], tile[b + 9 * WIDTH + B1]);
+      s = add(s, tile[a + 10 * WIDTH], tile[a + 10 * WIDTH + A1], tile[b + 10 * WIDTH], tile[b + 10 * WIDTH + B1]);
+      s = add(s, tile[a + 11 * WIDTH], tile[a + 11 * WIDTH + A1], tile[b + 11 * WIDTH], tile[b + 11 * WIDTH + B1]);
+      s = add(s, tile[a + 12 * WIDTH], tile[a + 12 * WIDTH + A1], tile[b + 12 * WIDTH], tile[b + 12 * WIDTH + B1]);
+      s = add(s, tile[a + 13 * WIDTH], tile[a + 13 * WIDTH + A1], tile[b + 13 * WIDTH], tile[b + 13 * WIDTH + B1]);
+      s = add(s, tile[a + 14 * WIDTH], tile[a + 14 * WIDTH + A1], tile[b + 14 * WIDTH], tile[b + 14 * WIDTH + B1]);
+      s = add(s, tile[a + 15 * WIDTH], tile[a + 15 * WIDTH + A1], tile[b + 15 * WIDTH], tile[b + 15 * WIDTH + B1]);
+    }
+    workgroupBarrier();
   }
-  let c = group.x * BN + first - BM;
-  return Piece(load_w(c, term), load_w(c + 1, term), load_w(c + 2, term), load_w(c + 3, term));
+
+  finish_blocks(place, rows, group.z * COLUMNS, s.s00, s.s01);
+  if (RM > 4) { finish_blocks(place + vec2u(4 * A1, 0), rows, group.z * COLUMNS, s.s10, s.s11); }
 }
 
-fn load_x(row: u32, term: u32) -> Eight {
-  let at = (row * IN + term) / 4;
-  return Eight(x[at], x[at + 1u]);
-}
+// Quad of rows and quad of terms of the i-th piece. Eight neighbours share four of rows and two of terms: they write to
+// all banks, and 16 read whole sectors.
+fn piece(i: u32) -> vec2u { return vec2u(i / 2 % 4 + i / 16 * 4, i % 2 + i / 8 % 2 * 2); }
 
-fn load_w(column: u32, term: u32) -> Eight {
-  let eight = weight8(weight_row(column), term);
-  return Eight(Quad(eight.lo), Quad(eight.hi));
-}
+struct Rows { a: vec4<X>, b: vec4<X>, c: vec4<X>, d: vec4<X> }
+struct Columns { a: Words, b: Words, c: Words, d: Words }
+fn load_x(at: u32) -> Rows { return Rows(x[at], x[at + ROW], x[at + 2 * ROW], x[at + 3 * ROW]); }
+fn load_w(at: u32) -> Columns { return Columns(w[at], w[at + ROW], w[at + 2 * ROW], w[at + 3 * ROW]); }
 
-fn put(i: u32, p: Piece) {
-  if (i >= PIECES) { return; }
-  let at = i % (BK / 8) * 8 * WIDTH + i / (BK / 8);
-  tile[at] = Quad(p.a.lo.x, p.b.lo.x, p.c.lo.x, p.d.lo.x);
-  tile[at + WIDTH] = Quad(p.a.lo.y, p.b.lo.y, p.c.lo.y, p.d.lo.y);
-  tile[at + 2 * WIDTH] = Quad(p.a.lo.z, p.b.lo.z, p.c.lo.z, p.d.lo.z);
-  tile[at + 3 * WIDTH] = Quad(p.a.lo.w, p.b.lo.w, p.c.lo.w, p.d.lo.w);
-  tile[at + 4 * WIDTH] = Quad(p.a.hi.x, p.b.hi.x, p.c.hi.x, p.d.hi.x);
-  tile[at + 5 * WIDTH] = Quad(p.a.hi.y, p.b.hi.y, p.c.hi.y, p.d.hi.y);
-  tile[at + 6 * WIDTH] = Quad(p.a.hi.z, p.b.hi.z, p.c.hi.z, p.d.hi.z);
-  tile[at + 7 * WIDTH] = Quad(p.a.hi.w, p.b.hi.w, p.c.hi.w, p.d.hi.w);
+fn put(piece: vec2u, column: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
+  let at = piece.y * 4 * WIDTH + column + piece.x;
+  tile[at] = vec4f(a.x, b.x, c.x, d.x);
+  tile[at + WIDTH] = vec4f(a.y, b.y, c.y, d.y);
+  tile[at + 2 * WIDTH] = vec4f(a.z, b.z, c.z, d.z);
+  tile[at + 3 * WIDTH] = vec4f(a.w, b.w, c.w, d.w);
 }

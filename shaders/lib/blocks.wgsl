@@ -1,21 +1,20 @@
-// Four rows of four sums as named vectors, in f32 or, for a run, in the format of the operands; then their way to y.
-// needs: lib/columns, lib/finish_*; alias X; const HALVES, RN, GROUP_X
-alias Quad = vec4<X>;
+// RM x RN sums as named blocks of four rows of four, and their way to y.
+// needs: lib/columns, lib/finish_*; const HALVES, RM, RN, GROUP_X
 struct Block { a: vec4f, b: vec4f, c: vec4f, d: vec4f }
-struct Run { a: Quad, b: Quad, c: Quad, d: Quad }
+struct Sums { s00: Block, s01: Block, s10: Block, s11: Block }
 
-fn add_product(s: Block, rows: Quad, columns: Quad) -> Block {
-  let a = vec4f(rows);
-  let b = vec4f(columns);
+// One more term: a quad or two of rows times a quad or two of columns.
+fn add(s: Sums, a0: vec4f, a1: vec4f, b0: vec4f, b1: vec4f) -> Sums {
+  var sum = s;
+  sum.s00 = add_product(s.s00, a0, b0);
+  if (RN > 4) { sum.s01 = add_product(s.s01, a0, b1); }
+  if (RM > 4) { sum.s10 = add_product(s.s10, a1, b0); }
+  if (RM > 4 && RN > 4) { sum.s11 = add_product(s.s11, a1, b1); }
+  return sum;
+}
+
+fn add_product(s: Block, a: vec4f, b: vec4f) -> Block {
   return Block(fma(a.xxxx, b, s.a), fma(a.yyyy, b, s.b), fma(a.zzzz, b, s.c), fma(a.wwww, b, s.d));
-}
-
-fn run_product(s: Run, a: Quad, b: Quad) -> Run {
-  return Run(fma(a.xxxx, b, s.a), fma(a.yyyy, b, s.b), fma(a.zzzz, b, s.c), fma(a.wwww, b, s.d));
-}
-
-fn add_run(s: Block, r: Run) -> Block {
-  return Block(s.a + vec4f(r.a), s.b + vec4f(r.b), s.c + vec4f(r.c), s.d + vec4f(r.d));
 }
 
 // Blocks of the same rows from the row and column `place` on, counted over the tiles. Of SwiGLU they are gate and up.
@@ -36,14 +35,11 @@ fn finish_block(place: vec2u, rows: u32, part: u32, s: Block, up: Block) {
 }
 
 fn finish_quad(place: vec2u, rows: u32, part: u32, s: vec4f, up: vec4f) {
-  if (place.x >= rows) { return; }
-  finish_one(place.x, place.y, part, s.x, up.x);
-  finish_one(place.x, place.y + 1u, part, s.y, up.y);
-  finish_one(place.x, place.y + 2u, part, s.z, up.z);
-  finish_one(place.x, place.y + 3u, part, s.w, up.w);
-}
-
-fn finish_one(row: u32, c: u32, part: u32, s: f32, up: f32) {
-  let column = y_column(c);
-  if (column < COLUMNS) { finish(row, part + column, vec2f(s, up)); }
+  let column = y_column(place.y); // the next three follow: parts of a tile are whole quads
+  if (place.x >= rows || column >= COLUMNS) { return; }
+  let whole = COLUMNS % 4 == 0;
+  finish(place.x, part + column, vec2f(s.x, up.x));
+  if (whole || column + 1 < COLUMNS) { finish(place.x, part + column + 1, vec2f(s.y, up.y)); }
+  if (whole || column + 2 < COLUMNS) { finish(place.x, part + column + 2, vec2f(s.z, up.z)); }
+  if (whole || column + 3 < COLUMNS) { finish(place.x, part + column + 3, vec2f(s.w, up.w)); }
 }

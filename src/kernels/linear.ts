@@ -33,7 +33,7 @@ export interface LinearOptions {
 /**
  * y[t, o] = Σ_i x[t, i] · w[o, i] (+ add[t, o]): a linear layer without bias, its weight as PyTorch stores it.
  * x [rows, IN] f32 or f16, w [OUT, IN] f32, f16 or bf16, y [rows, OUT] (SwiGLU: OUT / 2). IN is a multiple of 8. Sums
- * are f32; linear_tiled says where short runs of f16 products are not.
+ * are f32.
  */
 export function linear(x: Tensor, w: Tensor, options: LinearOptions = {}): Tensor {
   const product = productOf(x, w, options)

@@ -2,49 +2,39 @@ import blocks from '../../shaders/lib/blocks.wgsl' with { type: 'text' }
 import columns from '../../shaders/lib/columns.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
-import weightBf16 from '../../shaders/lib/weight_bf16.wgsl' with { type: 'text' }
-import weightF16 from '../../shaders/lib/weight_f16.wgsl' with { type: 'text' }
-import weightF32 from '../../shaders/lib/weight_f32.wgsl' with { type: 'text' }
-import weightHalf from '../../shaders/lib/weight_half.wgsl' with { type: 'text' }
+import weight4Bf16 from '../../shaders/lib/weight4_bf16.wgsl' with { type: 'text' }
+import weight4F16 from '../../shaders/lib/weight4_f16.wgsl' with { type: 'text' }
+import weight4F32 from '../../shaders/lib/weight4_f32.wgsl' with { type: 'text' }
 import source from '../../shaders/linear_tiled.wgsl' with { type: 'text' }
 import type { Constants } from '../graph/kernel.ts'
 import type { LinearVariant } from './lib/linear_tiles.ts'
 
-const weightsInF32 = { f32: weightF32, f16: weightF16, bf16: weightBf16, u32: '' }
+const weights = { f32: weight4F32, f16: weight4F16, bf16: weight4Bf16, u32: '' }
 
 /**
- * The product from tiles in workgroup memory, for devices without matrix units. A tile is { BM, BN, BK, RM, RN, RUN }:
- * BM x BN sums, RM x RN per invocation, BK terms at once. x decides what is multiplied: f32, with weights of any
- * format, or f16 with f16 weights. Then RUN terms are added up in f16 before they join an f32 sum; RUN = 0 adds up all
- * in f32.
+ * The product from tiles in workgroup memory, for devices without matrix units. A tile is { BM, BN, RM, RN,
+ * MORTON }: BM x BN sums, RM x RN per invocation, neighbours in Morton order (1) or line by line (0). BK is 16.
+ * Whatever x and w are stored as, all is added up in f32.
  */
 export const linearTiled: LinearVariant = {
-  misfit({ target: { limits }, x, w, IN, HALVES }, tile) {
-    if (x.format === 'f16' && w.format !== 'f16') return `x is f16 and w ${w.format}, expected both f16, or x f32`
-    const { BM, BN, BK, RM, RN, RUN } = tile as Tile
+  misfit({ target: { limits }, IN, HALVES }, tile) {
+    const { BM, BN, BK, RM, RN } = tile as Tile
     const threads = (BM / RM) * (BN / RN)
-    const bytes = BK * (BM + BN + 4) * (x.format === 'f16' ? 2 : 4)
+    const bytes = BK * (BM + BN + 4) * 4
     if (IN % BK !== 0) return `${IN} columns of x, expected a multiple of ${BK}`
-    if (BK % 8 !== 0 || (RUN > 0 && BK % RUN !== 0)) return `${BK} terms are no multiple of 8 and of runs of ${RUN}`
-    if (RM % 4 !== 0 || RN % (4 * HALVES) !== 0 || BM % RM !== 0 || BN % RN !== 0)
-      return `${RM} x ${RN} sums of an invocation are no quads, or do not divide ${BM} x ${BN}`
-    if (RM > 8 || RN > 8) return `${RM} x ${RN} sums of an invocation, at most 8 x 8`
-    if (((BM + BN) * BK) / 32 > 2 * threads) return `${threads} invocations carry too little of tiles of ${BK} terms`
+    if (BK !== 16) return `tiles of ${BK} terms, expected 16`
+    if (![4, 8].includes(RM) || ![4, 8].includes(RN) || RN < 4 * HALVES)
+      return `${RM} x ${RN} sums of an invocation, expected 4 or 8 x ${HALVES === 2 ? '8' : '4 or 8'}`
+    if (BM % (4 * RM) !== 0 || BN % (8 * RN) !== 0)
+      return `tiles of ${BM} x ${BN} sums, expected multiples of ${4 * RM} x ${8 * RN}`
+    if (Math.max(BM, BN) > threads) return `${threads} invocations carry too little of ${BM} x ${BN} rows`
     if (threads > limits.invocations) return `${threads} invocations, at most ${limits.invocations}`
     if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
     return undefined
   },
-  kernel({ x, w }, plain, finish) {
-    const halves = x.format === 'f16'
-    const weight = halves ? weightHalf : weightsInF32[w.format]
-    const packed = halves ? [] : ['w']
-    return {
-      ...plain,
-      name: 'linear_tiled',
-      optional: true,
-      packed,
-      shader: [step, rows, columns, weight, ...finish, blocks, source],
-    }
+  kernel({ w }, plain, finish) {
+    const shader = [step, rows, columns, weights[w.format], ...finish, blocks, source]
+    return { ...plain, name: 'linear_tiled', optional: true, shader } // w stays packed
   },
   constants(_, tile) {
     const { BM, BN } = tile as Tile
@@ -52,4 +42,4 @@ export const linearTiled: LinearVariant = {
   },
 }
 
-type Tile = Constants & Record<'BM' | 'BN' | 'BK' | 'RM' | 'RN' | 'RUN', number>
+type Tile = Constants & Record<'BM' | 'BN' | 'BK' | 'RM' | 'RN' | 'MORTON', number>

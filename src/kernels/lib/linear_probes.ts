@@ -23,7 +23,7 @@ const record = (graph: Graph): Inputs => {
 
 /**
  * Probes of the optional variants of `linear`, as the target picks them. Operands are multiples of 1/64, of which f32
- * sums are exact; f16 loses 2^-11 of y in SwiGLU, and of each run of products where there are no matrix units.
+ * sums are exact; f16 loses 2^-11 of y in SwiGLU.
  */
 export const linearProbes: readonly Probe[] = (['linear_matrix', 'linear_tiled', 'linear_dot'] as const).map(
   (variant) => ({

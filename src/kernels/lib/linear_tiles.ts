@@ -60,10 +60,10 @@ const units = (hundreds: Constants): Heights => [
   { upTo: 512, tile: hundreds },
   { tile: { BK: 32, BM: 128, BN: 128, WM: 2, WN: 2 } },
 ]
-const small = { BM: 64, BN: 64, WM: 2, WN: 2 }
-const square = { BM: 128, BN: 128, WM: 2, WN: 4 }
+const small = units({ BM: 64, BN: 64, WM: 2, WN: 2 })
+const large = units({ BM: 128, BN: 128, WM: 2, WN: 4 })
 /** 12288 columns by 192 and 256 rows by 128 make a workgroup for nearly each of an H200's 132 multiprocessors. */
-const broad = { BM: 128, BN: 192, WM: 2, WN: 6 }
+const broad = units({ BM: 128, BN: 192, WM: 2, WN: 6 })
 /** With units of 8 x 8, whose tiles hold a quarter of the sums. */
 const smallUnits: Heights = [
   { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
@@ -71,30 +71,30 @@ const smallUnits: Heights = [
   { tile: { BM: 128, BN: 64, WM: 4, WN: 2 } },
 ]
 
-/** Without: 8 x 8 sums per invocation as soon as `many` rows make enough workgroups. */
-const threads = (many: number): Heights => [
-  { upTo: 32, tile: { BM: 32, BN: 64, RM: 4, RN: 8 } },
-  { upTo: many, tile: { BM: 64, BN: 64, RM: 4, RN: 8 } },
-  { tile: { BM: 128, BN: 128, RM: 8, RN: 8 } },
-]
+/** Without: two subgroups wait for each other at little cost, and 8 x 8 sums of an invocation read least for a sum. */
+const few = { upTo: 32, tile: { BM: 32, BN: 64, RM: 4, RN: 8, MORTON: 0 } }
+const square = { BM: 64, BN: 64, RM: 8, RN: 8, MORTON: 0 }
+/** Where columns make enough workgroups of it. */
+const high = { BM: 128, BN: 64, RM: 8, RN: 8, MORTON: 1 }
 
 /**
  * With units of 16 x 16 the fastest of an H200 at Qwen3.5's shapes, the split as a compromise between 228 rows and 4096.
  * Of rules as near the first that fits is taken: small units get what follows.
  */
 export const linearTable: readonly LinearRule[] = [
-  matrix(12288, 2048, { SK: 1, BK: 64 }, units(broad)),
-  matrix(8192, 2048, { SK: 1, BK: 64 }, units(square)),
-  matrix(7168, 1024, { SK: 1, BK: 64 }, units(square)),
-  matrix(2048, 6144, { SK: 4, BK: 64 }, units(square)),
-  matrix(2048, 2048, { SK: 2, BK: 64 }, units(small)),
-  matrix(1024, 3584, { SK: 2, BK: 64 }, units(small)),
+  matrix(12288, 2048, { SK: 1, BK: 64 }, broad),
+  matrix(8192, 2048, { SK: 1, BK: 64 }, large),
+  matrix(7168, 1024, { SK: 1, BK: 64 }, large),
+  matrix(2048, 6144, { SK: 4, BK: 64 }, large),
+  matrix(2048, 2048, { SK: 2, BK: 64 }, small),
+  matrix(1024, 3584, { SK: 2, BK: 64 }, small),
   matrix(8192, 2048, { SK: 1, BK: 32 }, smallUnits),
   matrix(2048, 2048, { SK: 2, BK: 32 }, smallUnits),
-  tiled('f16', 8192, 2048, { SK: 1, BK: 16, RUN: 8 }, threads(128)),
-  tiled('f16', 2048, 4096, { SK: 2, BK: 16, RUN: 8 }, threads(512)),
-  tiled('f32', 8192, 2048, { SK: 1, BK: 8, RUN: 0 }, threads(128)),
-  tiled('f32', 2048, 4096, { SK: 2, BK: 8, RUN: 0 }, threads(512)),
+  tiled('f16', 12288, 2048, { SK: 1, BK: 16 }, [few, { upTo: 192, tile: square }, { tile: high }]),
+  tiled('f16', 8192, 2048, { SK: 1, BK: 16 }, [few, { upTo: 512, tile: square }, { tile: high }]),
+  tiled('f16', 2048, 4096, { SK: 4, BK: 16 }, [few, { tile: square }]),
+  tiled('f32', 8192, 2048, { SK: 1, BK: 16 }, [few, { tile: { ...square, MORTON: 1 } }]),
+  tiled('f32', 2048, 4096, { SK: 4, BK: 16 }, [few, { tile: { ...square, MORTON: 1 } }]),
 ]
 
 /** At most 4 x 4 fragments of 16 x 16 per subgroup. Of 8 x 8 only the smaller ones are. */
@@ -112,33 +112,21 @@ const matrixTiles = [
   { BM: 256, BN: 128, WM: 4, WN: 2 },
 ]
 
-const threadTiles = [
-  { BM: 16, BN: 64, RM: 4, RN: 4 },
-  { BM: 32, BN: 64, RM: 4, RN: 8 },
-  { BM: 64, BN: 64, RM: 4, RN: 8 },
-  { BM: 64, BN: 64, RM: 8, RN: 8 },
-  { BM: 64, BN: 128, RM: 4, RN: 8 },
-  { BM: 64, BN: 128, RM: 8, RN: 8 },
-  { BM: 128, BN: 64, RM: 8, RN: 4 },
-  { BM: 128, BN: 128, RM: 8, RN: 8 },
-]
-const runs = [
-  { BK: 8, RUN: 0 },
-  { BK: 16, RUN: 0 },
-  { BK: 8, RUN: 8 },
-  { BK: 16, RUN: 4 },
-  { BK: 16, RUN: 8 },
-  { BK: 16, RUN: 16 },
-  { BK: 32, RUN: 16 },
-  { BK: 32, RUN: 32 },
-]
+const threadTiles = [0, 1].flatMap((MORTON) => [
+  { BM: 32, BN: 64, RM: 4, RN: 8, MORTON },
+  { BM: 32, BN: 128, RM: 4, RN: 8, MORTON },
+  { BM: 64, BN: 64, RM: 8, RN: 4, MORTON },
+  { BM: 64, BN: 64, RM: 8, RN: 8, MORTON },
+  { BM: 64, BN: 128, RM: 8, RN: 4, MORTON },
+  { BM: 64, BN: 128, RM: 8, RN: 8, MORTON },
+  { BM: 128, BN: 64, RM: 8, RN: 8, MORTON },
+  { BM: 128, BN: 128, RM: 8, RN: 8, MORTON },
+])
 
 /** What a sweep tries for a shape and a number of rows: all that `linearMisfit` has nothing against. */
-export const linearCandidates: readonly LinearPlan[] = [1, 2, 4].flatMap((SK) => [
+export const linearCandidates: readonly LinearPlan[] = [1, 2, 4, 8].flatMap((SK) => [
   ...[32, 64].flatMap((BK) =>
     matrixTiles.map((tile): LinearPlan => ({ variant: 'linear_matrix', order: { SK, BK }, heights: [{ tile }] })),
   ),
-  ...runs.flatMap((run) =>
-    threadTiles.map((tile): LinearPlan => ({ variant: 'linear_tiled', order: { SK, ...run }, heights: [{ tile }] })),
-  ),
+  ...threadTiles.map((tile): LinearPlan => ({ variant: 'linear_tiled', order: { SK, BK: 16 }, heights: [{ tile }] })),
 ])

@@ -22,7 +22,6 @@ export const recordProduct = ({ target }: Graph, { use }: MatrixProduct, x: Tens
 /** Why a plan cannot serve the product; undefined where it can. */
 export function misfit({ target }: Graph, { use }: MatrixProduct, x: Tensor, w: Tensor, plan: LinearPlan) {
   if (plan.order.SK > 1 && use !== 'parts') return 'nobody adds up parts of it'
-  if ((plan.order.RUN ?? 0) > 0 && x.format !== 'f16') return 'only f16 products are added up in runs'
   return linearMisfit(x, w, plan, optionsOf(use, target.operand))
 }
 

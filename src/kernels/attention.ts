@@ -9,6 +9,7 @@ import { graphOf, type Made, record } from '../graph/graph.ts'
 import type { Constants, Kernel, View, Views, Workgroups } from '../graph/kernel.ts'
 import { CHUNK, tableShapes } from '../graph/segments.ts'
 import { type Counts, expectFormat, expectShape, last, type Tensor } from '../graph/tensor.ts'
+import { attentionMatrix } from './attention_matrix.ts'
 import { attentionTiled } from './attention_tiled.ts'
 import { sigmoid } from './lib/activation.ts'
 
@@ -22,8 +23,8 @@ export interface Attention {
   readonly gate?: Tensor
   /** Of y. */
   readonly format?: 'f32' | 'f16'
-  /** Default: 'tiled' on hardware where it fits, else 'plain'. */
-  readonly variant?: 'plain' | 'tiled'
+  /** Default: on hardware the first of 'matrix' and 'tiled' that fits, else 'plain'. */
+  readonly variant?: 'plain' | 'tiled' | 'matrix'
 }
 
 /**
@@ -60,13 +61,20 @@ export function attention(
     constants: { CHUNK, KEYS: 8 },
     workgroups: ({ C }) => [C, heads, 1],
   }
-  const tiles = attentionTiled(plain.kernel, { heads, kvHeads, headDim }, target.limits)
-  if (variant === 'tiled' && tiles.length === 0)
+  const sizes = { heads, kvHeads, headDim }
+  const variants = {
+    matrix: attentionMatrix(plain.kernel, { ...sizes, cache: kv.format }, target),
+    tiled: attentionTiled(plain.kernel, sizes, target.limits),
+    plain: [plain],
+  }
+  if (variant && variants[variant].length === 0)
     throw new ShapeError(`${op}: no tiles for ${heads}/${kvHeads} heads of ${headDim} values; leave the variant open`)
-  const fast = !target.software && !target.disabled.has('attention_tiled') ? 'tiled' : 'plain'
-  const variants = (variant ?? fast) === 'tiled' && tiles.length > 0 ? tiles : [plain]
+  const fast = (['matrix', 'tiled'] as const).find(
+    (name) => variants[name].length > 0 && !target.software && !target.disabled.has(`attention_${name}`),
+  )
   const made: Made = { shape: q.shape, format }
-  return variants.reduce<Tensor | Made>((y, { kernel, constants, workgroups }) => {
+  const chosen: readonly AttentionVariant[] = variants[variant ?? fast ?? 'plain']
+  return chosen.reduce<Tensor | Made>((y, { kernel, constants, workgroups }) => {
     const fixed = {
       HEADS: heads,
       KV_HEADS: kvHeads,

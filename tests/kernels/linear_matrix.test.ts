@@ -3,20 +3,13 @@ import { create, globals } from 'webgpu'
 import { cpuTarget } from '../../src/device/cpu.ts'
 import { pipelines } from '../../src/device/webgpu/pipelines.ts'
 import { Graph } from '../../src/graph/graph.ts'
-import type { Kernel } from '../../src/graph/kernel.ts'
 import { defaultLimits, type LinearPlan, type Target } from '../../src/graph/target.ts'
 import { type Shape, type Tensor, tensor } from '../../src/graph/tensor.ts'
 import { linearCandidates, linearTable } from '../../src/kernels/lib/linear_tiles.ts'
 import { type LinearOptions, linear, linearMisfit, linearParts, recordLinear } from '../../src/kernels/linear.ts'
 import { type Case, gpu, noise, sameOnEveryDevice } from '../check.ts'
+import { emulated, hasUnits, withUnits } from './matrix_units.ts'
 
-const features = ['chromium-experimental-subgroup-matrix', 'shader-f16', 'subgroups']
-const withUnits = (target: Target, M: number, N = M, K = M, subgroupSize = 32): Target => ({
-  ...target,
-  matrix: { M, N, K },
-  subgroupSize,
-  features: new Set([...target.features, ...features]),
-})
 const kept = (label: string, shape: Shape): Tensor => tensor({ label, shape, format: 'f16', place: 'kept' })
 
 describe('compiles under Tint', () => {
@@ -62,7 +55,7 @@ describe('compiles under Tint', () => {
 
 test('is picked where the device has matrix units, and right there', async () => {
   const { target } = await gpu()
-  const picked = target.software ? 'linear' : target.matrix && target.subgroupSize ? 'linear_matrix' : 'linear_tiled'
+  const picked = target.software ? 'linear' : hasUnits(target) ? 'linear_matrix' : 'linear_tiled'
   const steps = { linear: 2, linear_tiled: 4, linear_matrix: 6 } // one for each height
   await sameOnEveryDevice({
     operands: {
@@ -116,69 +109,6 @@ test('says what of a tile the shader has no names for', () => {
   )
 })
 
-/**
- * Lavapipe has no matrix units, so the very shader runs there with fragments as arrays, of which every invocation
- * of a subgroup holds all.
- */
-const emulation = /* wgsl */ `
-struct Left { v: array<f32, FM * FK> }
-struct Right { v: array<f32, FN * FK> }
-struct Sums { v: array<f32, FM * FN> }
-
-fn half_at(at: u32, stride: u32, row: u32, column: u32) -> f32 {
-  let word = tile[at + row * stride + column / 8][column % 8 / 2];
-  return unpack2x16float(word)[column % 2];
-}
-fn load_left(at: u32, stride: u32) -> Left {
-  var m: Left;
-  for (var i = 0u; i < FM * FK; i++) { m.v[i] = half_at(at, stride, i / FK, i % FK); }
-  return m;
-}
-fn load_right(at: u32, stride: u32) -> Right { // by columns
-  var m: Right;
-  for (var i = 0u; i < FN * FK; i++) { m.v[i] = half_at(at, stride, i / FK, i % FK); }
-  return m;
-}
-fn multiply(a: Left, b: Right, c: Sums) -> Sums {
-  var s = c;
-  for (var i = 0u; i < FM * FN * FK; i++) {
-    let at = i / FK;
-    s.v[at] += a.v[at / FN * FK + i % FK] * b.v[at % FN * FK + i % FK];
-  }
-  return s;
-}
-fn store_spill(at: u32, s: Sums, stride: u32) {
-  for (var i = 0u; i < FM * FN; i++) {
-    let column = i % FN;
-    tile[at + i / FN * stride + column / 4][column % 4] = bitcast<u32>(s.v[i]);
-  }
-}
-`
-const storeY = /* wgsl */ `
-fn store_y(at: u32, s: Sums, stride: u32) {
-  for (var i = 0u; i < FM * FN; i++) { y[at + i / FN * stride + i % FN] = s.v[i]; }
-}
-`
-const replaced: [string | RegExp, string][] = [
-  [/alias (Left|Right|Sums) = .*/g, ''],
-  [/@diagnostic\(.*\)/g, ''],
-  [/.*@builtin\(subgroup_\w+\).*/g, ''],
-  [
-    'let rows = row_count();',
-    'let rows = row_count(); let subgroup = thread / SUBGROUP; let lane = thread % SUBGROUP;',
-  ],
-  ['subgroupMatrixLoad<Left, row_major>(&tile, ', 'load_left('],
-  ['subgroupMatrixLoad<Right, col_major>(&tile, ', 'load_right('],
-  ['subgroupMatrixMultiplyAccumulate(', 'multiply('],
-  ['subgroupMatrixStore<row_major>(&tile, ', 'store_spill('],
-  ['subgroupMatrixStore<row_major>(&y, ', 'store_y('],
-]
-function emulated(kernel: Kernel): Kernel {
-  const shader = kernel.shader.map((piece) => replaced.reduce((text, [a, b]) => text.replaceAll(a, b), piece))
-  const direct = shader.some((piece) => piece.includes('store_y('))
-  return { ...kernel, requires: [], shader: [...shader, emulation, ...(direct ? [storeY] : [])] }
-}
-
 describe('the shader, on matrix units, emulated where there are none, is the same', () => {
   interface Form {
     units: [M: number, N: number, K: number]
@@ -193,7 +123,7 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
   /** On real units a tile that suits them; else for subgroups of 16, with the emulation put into the step. */
   function record(graph: Graph, x: Tensor, w: Tensor, form: Form, options: LinearOptions = {}): Tensor {
     const { units, order, tile } = form
-    if (graph.target.matrix && graph.target.subgroupSize) {
+    if (hasUnits(graph.target)) {
       const real = { variant: 'linear_matrix', order, heights: [{ tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }] } as const
       return recordLinear(x, w, real, options)
     }

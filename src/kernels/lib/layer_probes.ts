@@ -1,21 +1,21 @@
 import type { MakePool, Probe } from '../../device/prove.ts'
-import type { Graph } from '../../graph/graph.ts'
-import { type Segment, segmentTables, tableShapes } from '../../graph/segments.ts'
-import type { Target } from '../../graph/target.ts'
-import type { Tensor } from '../../graph/tensor.ts'
+import { Graph } from '../../graph/graph.ts'
+import { type Segment, type SegmentTables, segmentTables, tableShapes } from '../../graph/segments.ts'
+import { type Tensor, tensor } from '../../graph/tensor.ts'
 import { attention } from '../attention.ts'
 import { convPrepare } from '../conv_prepare.ts'
 import { deltaForm, deltaRule } from '../delta_rule.ts'
 import { gatedRmsNorm } from '../gated_rms_norm.ts'
 import { qkNormRope } from '../qk_norm_rope.ts'
 import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../rms_norm.ts'
-import { matrixMisfit } from './delta_matrix.ts'
 
-/** Two rows, one longer than a chunk, that continue nothing and leave their states. */
 const row = (length: number, to: number, kvStart: number): Segment => {
   return { length, from: 0, to, prefixStart: 0, prefixLength: 0, kvStart, kvBefore: 0 }
 }
-const { counts, ...tables } = segmentTables([row(69, 1, 0), row(6, 2, 69)], 3)
+/** Two rows, one longer than a chunk, that continue nothing and leave their states. */
+const few = segmentTables([row(69, 1, 0), row(6, 2, 69)], 3)
+/** Enough rows for the tiles that large runs take. */
+const many = segmentTables([row(69, 0, 0), ...Array.from({ length: 30 }, (_, i) => row(1, 0, 69 + i))], 3)
 const read = Uint32Array.of(0, 68, 74)
 
 const tablesOf = (graph: Graph) => ({
@@ -25,7 +25,6 @@ const tablesOf = (graph: Graph) => ({
 })
 
 const delta = { keyHeads: 1, valueHeads: 2, keyWidth: 128, valueWidth: 128 }
-const heads = { heads: 2, kvHeads: 1, headDim: 256 }
 const channels = 2 * 128 + 2 * 128
 
 /** Everything between the products of a gated delta layer, on matrix units or without. */
@@ -40,14 +39,18 @@ function deltaLayer(graph: Graph, pool: MakePool, units: boolean): Record<string
   return { y: gatedRmsNorm(o, { of: x, column: channels }, graph.input('w', [128]), { eps: 1e-6 }) }
 }
 
-/** Everything between the products of a gated attention layer. */
+/** Everything between the products of a gated attention layer, of few heads and of more, so that every tile runs. */
 function attentionLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
   const run = tablesOf(graph)
-  const x = graph.input('projected', ['T', 2 * 2 * 256 + 2 * 256])
-  const kv = pool(['*', 2 * 256], graph.target.cache, 75)
-  const norms = graph.input('norms', [2, 256])
-  const q = qkNormRope(x, norms, graph.input('rope', ['T', 64]), kv, run, { ...heads, rotary: 64, eps: 1e-6 })
-  return { y: attention(q, kv, run, { ...heads, gate: x }) }
+  const [norms, rope] = [graph.input('norms', [2, 256]), graph.input('rope', ['T', 64])]
+  const layer = (count: number, kvHeads: number): Tensor => {
+    const heads = { heads: count, kvHeads, headDim: 256 }
+    const x = graph.input(`projected ${count}`, ['T', 2 * (count + kvHeads) * 256])
+    const kv = pool(['*', 2 * kvHeads * 256], graph.target.cache, many.counts.T)
+    const q = qkNormRope(x, norms, rope, kv, run, { ...heads, rotary: 64, eps: 1e-6 })
+    return attention(q, kv, run, { ...heads, gate: x })
+  }
+  return { low: layer(2, 1), middle: layer(4, 1), high: layer(8, 2) }
 }
 
 function norms(graph: Graph): Record<string, Tensor> {
@@ -61,42 +64,54 @@ function norms(graph: Graph): Record<string, Tensor> {
 
 interface Layer {
   readonly variants: readonly string[]
+  readonly tables: SegmentTables
   readonly tolerance: number
-  record(graph: Graph, pool: MakePool): Record<string, Tensor>
-  fits?(target: Target): boolean
+  layer(graph: Graph, pool: MakePool): Record<string, Tensor>
 }
 
 /** The optional kernels of each of these, tried together: a layer that is wrong gives up all of its own. */
 const layers: readonly Layer[] = [
   {
     variants: ['delta_chunk_matrix', 'delta_scan_matrix'],
+    layer: (graph, pool) => deltaLayer(graph, pool, true),
+    tables: few,
     tolerance: 1e-2, // operands are f16
-    record: (graph, pool) => deltaLayer(graph, pool, true),
-    fits: (target) => matrixMisfit(target, delta) === undefined,
   },
   {
     variants: ['conv_prepare', 'delta_chunk', 'delta_scan', 'gated_rms_norm_shared'],
+    layer: (graph, pool) => deltaLayer(graph, pool, false),
+    tables: few,
     tolerance: 1e-3,
-    record: (graph, pool) => deltaLayer(graph, pool, false),
   },
-  { variants: ['qk_norm_rope_shared', 'attention_tiled'], tolerance: 5e-3, record: attentionLayer },
+  {
+    variants: ['qk_norm_rope_shared', 'attention_matrix', 'attention_tiled'],
+    layer: attentionLayer,
+    tables: many,
+    tolerance: 5e-3,
+  },
   {
     variants: ['rms_norm_shared', 'add_rms_norm_shared', 'gather_add_rms_norm_shared'],
+    layer: norms,
+    tables: few,
     tolerance: 1e-4,
-    record: norms,
   },
 ]
 
-export const layerProbes: readonly Probe[] = layers.flatMap((layer) =>
-  layer.variants.map((variant) => ({
+export const layerProbes: readonly Probe[] = layers.flatMap(({ variants, layer, tables: all, tolerance }) => {
+  const { counts, ...tables } = all
+  return variants.map((variant) => ({
     variant,
     counts,
-    tolerance: layer.tolerance,
-    fits: (target) => !target.software && (layer.fits?.(target) ?? true),
+    tolerance,
+    fits(target) {
+      const graph = new Graph(target)
+      layer(graph, (shape, format) => tensor({ label: 'pool', shape, format, place: 'kept' }))
+      return !target.software && graph.steps.some(({ kernel }) => kernel.name === variant)
+    },
     record(graph: Graph, pool: MakePool) {
-      for (const [name, t] of Object.entries(layer.record(graph, pool))) graph.output(name, t)
+      for (const [name, t] of Object.entries(layer(graph, pool))) graph.output(name, t)
       const given = { ...tables, read }
       return Object.fromEntries(Object.entries(given).filter(([name]) => graph.inputs.has(name)))
     },
-  })),
-)
+  }))
+})

@@ -5,13 +5,14 @@ import type { Target } from '../../../src/graph/target.ts'
 import { elements } from '../../../src/graph/tensor.ts'
 import { layerProbes } from '../../../src/kernels/lib/layer_probes.ts'
 import { noise } from '../../check.ts'
-import { nvidia } from '../delta_matrix_cases.ts'
+import { withUnits } from '../matrix_units.ts'
 
 const limits = { ...cpuTarget.limits, workgroupBytes: 48 * 1024, invocations: 1024 }
 const plain: Target = { ...cpuTarget, kind: 'webgpu', software: false, limits }
+const units = withUnits({ ...plain, operand: 'f16', cache: 'f16' }, 16)
 
 test.each(layerProbes.map((probe) => [probe.variant, probe] as const))('%s is in its probe', async (variant, probe) => {
-  const hardware = variant.endsWith('_matrix') ? nvidia : plain
+  const hardware = variant.endsWith('_matrix') ? units : plain
   expect(probe.fits(hardware)).toBe(true)
   expect(probe.fits(plain)).toBe(hardware === plain)
   expect(probe.fits(cpuTarget)).toBe(false)
@@ -32,4 +33,12 @@ test.each(layerProbes.map((probe) => [probe.variant, probe] as const))('%s is in
       `${name} is not all but zero`,
     ).toBe(true)
   }
+})
+
+test('of variants that stand in for one another only those are tried that would run', () => {
+  const fitting = (target: Target): string[] =>
+    layerProbes.filter((probe) => probe.fits(target)).flatMap(({ variant }) => variant.match(/attention_\w+/) ?? [])
+  expect(fitting(units)).toEqual(['attention_matrix'])
+  expect(fitting({ ...units, disabled: new Map([['attention_matrix', 'wrong there']]) })).toEqual(['attention_tiled'])
+  expect(fitting(plain)).toEqual(['attention_tiled'])
 })

@@ -89,10 +89,12 @@ function values(n: number, seed: number): Float32Array {
   })
 }
 
+/** The largest difference over the value and the usual size of its kind: of large terms a small sum may be left. */
 function worst(got: Float32Array, want: Float32Array): number {
+  const usual = Math.sqrt(want.reduce((sum, w) => sum + w * w, 0) / want.length)
   let most = got.length === want.length && want.length > 0 ? 0 : Number.POSITIVE_INFINITY
   want.forEach((w, i) => {
-    const error = Math.abs(got[i]! - w) / (1 + Math.abs(w))
+    const error = Math.abs(got[i]! - w) / (1 + usual + Math.abs(w))
     most = Math.max(most, Number.isNaN(error) ? Number.POSITIVE_INFINITY : error)
   })
   return most

@@ -56,7 +56,7 @@ describe('compiles under Tint', () => {
 test('is picked where the device has matrix units, and right there', async () => {
   const { target } = await gpu()
   const picked = target.software ? 'linear' : hasUnits(target) ? 'linear_matrix' : 'linear_tiled'
-  const steps = { linear: 2, linear_tiled: 4, linear_matrix: 6 } // one for each height
+  const steps = { linear: 2, linear_tiled: 4, linear_matrix: 8 } // one for each height
   await sameOnEveryDevice({
     operands: {
       x: { shape: ['T', 256], format: 'f16' },

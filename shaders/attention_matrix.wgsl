@@ -5,7 +5,7 @@
 // No invocation can reach into a fragment. So top moves only when scores of the row exceed it by SLACK, which they
 // rarely do after the first tile (as in FlashAttention-4), and then o is scaled by way of workgroup memory. A product
 // with ones sums the weights as they were rounded. All orders hang on KEYS alone, tops on the row's own scores.
-// needs: lib/segment, lib/keys, lib/gate_*, lib/attention_units, _stage, _weights and _out; alias Q, KV = vec4<u32>, Y;
+// needs: lib/segment, lib/keys, lib/gate_*, lib/attention_units, _stage and _weights; alias Q, KV = vec4<u32>, Y;
 //   const HEADS, KV_HEADS, D, SCALE, CAUSAL, TOKENS, KEYS, SUBGROUPS, SUBGROUP, FM, FN, FK, Y_BINDING
 
 @group(0) @binding(0) var<storage, read> q: array<vec4<Q>>;
@@ -55,8 +55,12 @@ fn main(
   keys = load(t, KEYS, 0u, thread);
   workgroupBarrier();
 
-  let at = Place(subgroup * (RN * FN), min(subgroup, RM - 1u), subgroup, lane);
-  var o: Out;
+  let d = subgroup * (RN * FN); // the first column of o in this subgroup
+  let summed = min(subgroup, RM - 1u); // the fragment whose weights it sums
+  let ones = Right(1);
+  var sums: Sums;
+  var o00: Sums; var o01: Sums; var o10: Sums; var o11: Sums;
+  var o20: Sums; var o21: Sums; var o30: Sums; var o31: Sums;
   for (var n = 0u; n < most; n += KEYS) {
     if (subgroup < SCORES) {
       var x = Sums();
@@ -78,16 +82,49 @@ fn main(
       workgroupBarrier();
       exceeded = 0u;
       weigh(t, n, thread);
-      if (n > 0u) { o = scale(o, at); }
+      if (n > 0u) {
+        sums = scaled(true, summed * FM, sums, subgroup, lane);
+        o00 = scaled(true, 0, o00, subgroup, lane);
+        o01 = scaled(RN > 1, 0, o01, subgroup, lane);
+        o10 = scaled(RM > 1, 1 * FM, o10, subgroup, lane);
+        o11 = scaled(RM > 1 && RN > 1, 1 * FM, o11, subgroup, lane);
+        o20 = scaled(RM > 2, 2 * FM, o20, subgroup, lane);
+        o21 = scaled(RM > 2 && RN > 1, 2 * FM, o21, subgroup, lane);
+        o30 = scaled(RM > 3, 3 * FM, o30, subgroup, lane);
+        o31 = scaled(RM > 3 && RN > 1, 3 * FM, o31, subgroup, lane);
+      }
       workgroupBarrier();
     }
 
-    o = add_values(o, at, 0);
-    o = add_values(o, at, FK);
-    if (KEYS > 2 * FK && most - n > 2 * FK) {
-      o = add_values(o, at, 2 * FK);
-      o = add_values(o, at, 3 * FK);
+    for (var k = 0u; k < KEYS; k += 2 * FK) { // two steps at once
+      let a0 = weight_at(0, k); let a1 = weight_at(1, k);
+      let a2 = weight_at(2, k); let a3 = weight_at(3, k);
+      let b0 = value_at(k, d);
+      o00 = add(0, a0, b0, o00); o10 = add(1, a1, b0, o10); o20 = add(2, a2, b0, o20); o30 = add(3, a3, b0, o30);
+      if (RN > 1) {
+        let b1 = value_at(k, d + FN);
+        o01 = add(0, a0, b1, o01); o11 = add(1, a1, b1, o11); o21 = add(2, a2, b1, o21); o31 = add(3, a3, b1, o31);
+      }
+      sums = add(0, weight_at(summed, k), ones, sums);
+      let then = k + FK;
+      if (n + then < most) {
+        let a0 = weight_at(0, then); let a1 = weight_at(1, then);
+        let a2 = weight_at(2, then); let a3 = weight_at(3, then);
+        let b0 = value_at(then, d);
+        o00 = add(0, a0, b0, o00); o10 = add(1, a1, b0, o10); o20 = add(2, a2, b0, o20); o30 = add(3, a3, b0, o30);
+        if (RN > 1) {
+          let b1 = value_at(then, d + FN);
+          o01 = add(0, a0, b1, o01); o11 = add(1, a1, b1, o11); o21 = add(2, a2, b1, o21); o31 = add(3, a3, b1, o31);
+        }
+        sums = add(0, weight_at(summed, then), ones, sums);
+      }
     }
   }
-  finish(t, o, at, thread);
+
+  workgroupBarrier();
+  put_sums(summed, sums);
+  finish(t, 0, o00, o01, d, thread);
+  finish(t, 1, o10, o11, d, thread);
+  finish(t, 2, o20, o21, d, thread);
+  finish(t, 3, o30, o31, d, thread);
 }

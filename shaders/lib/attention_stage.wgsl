@@ -1,7 +1,7 @@
-// From storage to workgroup memory: q, and up to eight vec4u (of eight halves) of keys and as many of values that an
-// invocation carries, loaded a tile ahead. Counts are constants: a test of one costs nothing. What comes from afar is
-// asked for all at once.
-// needs: the bindings and constants of attention_matrix; lib/keys, lib/attention_units
+// Between storage and workgroup memory: q, up to eight vec4u (of eight halves) of keys and as many of values that an
+// invocation carries, loaded a tile ahead, and rows of y. Counts are constants: a test of one costs nothing. What
+// comes from afar is asked for all at once.
+// needs: the bindings and constants of attention_matrix; lib/keys, lib/attention_units, lib/gate_*
 
 const D8 = D / 8;
 const LOG2_E = 1.4426950408889634;
@@ -68,5 +68,42 @@ fn put_queries(t: Tile, thread: u32) {
     put_query(i + WORKGROUP, b);
     put_query(i + 2 * WORKGROUP, c);
     put_query(i + 3 * WORKGROUP, d);
+  }
+}
+
+// Four numbers of y, from fragments m of o.
+struct Out { at: u32, y: vec4f, seen: bool }
+fn out(t: Tile, m: u32, i: u32) -> Out {
+  let row = m * FM + min(i / D4, FM - 1);
+  let token = t.first + row / HEADS_OF_KV;
+  let head = t.kv_head * HEADS_OF_KV + row % HEADS_OF_KV;
+  let d = i % D4;
+  let o = bitcast<vec4f>(tile[min(i / D4, FM - 1) * O_WIDTH + d]) / bitcast<f32>(p[row * (FN / 4)].x);
+  return Out((token * HEADS + head) * D4 + d, gated(o, min(token, t.end - 1u), head, d), token < t.end && i < FM * D4);
+}
+
+fn write(x: Out) { if (x.seen) { y[x.at] = vec4<Y>(x.y); } }
+
+fn write_rows(t: Tile, m: u32, thread: u32) {
+  for (var i = thread; i < FM * D4; i += 4 * WORKGROUP) {
+    let a = out(t, m, i);
+    let b = out(t, m, i + WORKGROUP);
+    let c = out(t, m, i + 2 * WORKGROUP);
+    let d = out(t, m, i + 3 * WORKGROUP);
+    write(a);
+    write(b);
+    write(c);
+    write(d);
+  }
+}
+
+// Fragments m of o, from all subgroups at once.
+fn finish(t: Tile, m: u32, o0: Sums, o1: Sums, d: u32, thread: u32) {
+  if (m < RM) {
+    put_out(d, 0, o0);
+    put_out(d, 1, o1);
+    workgroupBarrier();
+    write_rows(t, m, thread);
+    workgroupBarrier();
   }
 }

@@ -16,8 +16,7 @@ const WIDTH = D / 8 + 1;
 const S_WIDTH = KEYS / 4 + 1;
 const P_WIDTH = KEYS / 8 + 1;
 const O_WIDTH = D / 4 + 1;
-const LINES = min(RM, 2) * FM; // rows of o in workgroup memory at once
-const TILE = max(max(2 * KEYS, ROWS) * WIDTH, LINES * O_WIDTH);
+const TILE = max(max(2 * KEYS, ROWS) * WIDTH, FM * O_WIDTH);
 const P_SIZE = max(ROWS * P_WIDTH, ROWS * FN / 4);
 
 var<workgroup> tile: array<vec4u, TILE>; // KEYS rows of K, then of V, in halves; first q, in the end rows of o
@@ -91,11 +90,8 @@ fn scaled(has: bool, row: u32, o: Sums, subgroup: u32, lane: u32) -> Sums {
 }
 
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
-fn put_out(m: u32, d: u32, n: u32, o: Sums) {
-  if (m < RM && n < RN) {
-    let at = m % 2 * FM * O_WIDTH + min(d, D - RN * FN) / 4 + n * FN / 4;
-    subgroupMatrixStore<row_major>(&tile, min(at, (LINES - FM) * O_WIDTH + (D - FN) / 4), o, O_WIDTH);
-  }
+fn put_out(d: u32, n: u32, o: Sums) {
+  if (n < RN) { subgroupMatrixStore<row_major>(&tile, min(d, D - RN * FN) / 4 + min(n, RN - 1) * FN / 4, o, O_WIDTH); }
 }
 
 @diagnostic(off, chromium.subgroup_matrix_uniformity)

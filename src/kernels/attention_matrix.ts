@@ -1,5 +1,4 @@
 import source from '../../shaders/attention_matrix.wgsl' with { type: 'text' }
-import out from '../../shaders/lib/attention_out.wgsl' with { type: 'text' }
 import stage from '../../shaders/lib/attention_stage.wgsl' with { type: 'text' }
 import units from '../../shaders/lib/attention_units.wgsl' with { type: 'text' }
 import weights from '../../shaders/lib/attention_weights.wgsl' with { type: 'text' }
@@ -74,7 +73,7 @@ export function matrixVariant(
   const threads = subgroups * subgroupSize
   const [RM, RN, query] = [rows / M, headDim / subgroups / N, headDim / K]
   const carried = (KEYS * headDim) / 8 / threads
-  if ([CHUNK / tokens, tokens, RM, RN, KEYS / N, KEYS / K, query, carried].some((n) => n % 1 !== 0))
+  if ([CHUNK / tokens, tokens, RM, RN, KEYS / N, KEYS / K / 2, query, carried].some((n) => n % 1 !== 0))
     return `fragments of ${M} x ${N} x ${K} do not divide the tile`
   if (RM > MOST.rows || RN > MOST.columns)
     return `${RM} x ${RN} fragments per subgroup, at most ${MOST.rows} x ${MOST.columns}`
@@ -82,7 +81,7 @@ export function matrixVariant(
   if ((RM * KEYS) / N > subgroups) return `${(RM * KEYS) / N} fragments of scores, at most ${subgroups}`
   if (carried > MOST.carried) return `${carried} vec4u carried by an invocation, at most ${MOST.carried}`
   if (threads > limits.invocations) return `${threads} invocations, at most ${limits.invocations}`
-  const tile = Math.max(Math.max(2 * KEYS, rows) * (headDim / 8 + 1), Math.min(RM, 2) * M * (headDim / 4 + 1))
+  const tile = Math.max(Math.max(2 * KEYS, rows) * (headDim / 8 + 1), M * (headDim / 4 + 1))
   const scores = Math.max(rows * (KEYS / 4 + 1), (subgroups * M * N) / 4)
   const bytes = 16 * (tile + scores + rows * Math.max(KEYS / 8 + 1, N / 4)) + 8 * rows + 16
   if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
@@ -93,7 +92,7 @@ export function matrixVariant(
       optional: true,
       packed: ['kv'],
       requires: features as unknown as readonly GPUFeatureName[],
-      shader: [...plain.shader.slice(0, -1), units, stage, weights, out, source],
+      shader: [...plain.shader.slice(0, -1), units, stage, weights, source],
     },
     constants: {
       ...{ TOKENS: tokens, KEYS, SUBGROUPS: subgroups },

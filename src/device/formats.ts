@@ -1,9 +1,11 @@
 import type { View } from '../graph/kernel.ts'
 import type { Format } from '../graph/tensor.ts'
 import { bf16ToF32, f16ToF32, f32ToF16 } from './halves.ts'
+import { dequantized, quantized } from './quants.ts'
 
 /** Bytes of a format as the numbers they are. Copies where the bytes are not aligned. */
 export function decode(bytes: Uint8Array, format: Format): View {
+  if (format === 'q8') return dequantized(bytes)
   const width = format === 'f32' || format === 'u32' ? 4 : 2
   const whole = bytes.byteOffset % width === 0 ? bytes : bytes.slice()
   const length = Math.floor(whole.byteLength / width)
@@ -16,6 +18,7 @@ export function decode(bytes: Uint8Array, format: Format): View {
 /** Numbers as bytes of a format, padded to a multiple of 4. */
 export function encode(view: View, format: Format): Uint8Array {
   if (format === 'f32' || format === 'u32') return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice()
+  if (format === 'q8') return quantized(view as Float32Array)
   const halves = new Uint16Array(Math.ceil(view.length / 2) * 2)
   if (format === 'f16')
     view.forEach((v, i) => {

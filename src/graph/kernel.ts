@@ -27,7 +27,7 @@ export interface Cost {
   readonly bytes: number
 }
 
-/** f32, f16 and bf16 tensors as floats, u32 tensors as integers. */
+/** f32, f16, bf16 and q8 tensors as floats, u32 tensors as integers. */
 export type View = Float32Array | Uint32Array
 export type Views = Readonly<Record<string, View>>
 
@@ -44,7 +44,7 @@ export function fold(invocations: number, workgroup: number): Workgroups {
 }
 const FOLD = 32768 // the same number stands in shaders/lib/step.wgsl
 
-const wgslType: Record<Format, string> = { f32: 'f32', f16: 'f16', bf16: 'bf16', u32: 'u32' }
+const wgslType: Record<Exclude<Format, 'bf16' | 'q8'>, string> = { f32: 'f32', f16: 'f16', u32: 'u32' }
 const enables: Record<string, string> = {
   'shader-f16': 'f16',
   subgroups: 'subgroups',
@@ -57,7 +57,8 @@ export function specialise(kernel: Kernel, bindings: Readonly<Record<string, Ten
   const aliases = [...kernel.reads, ...kernel.writes].map((name) => {
     const format = bindings[name]!.format
     if (kernel.packed?.includes(name)) return `alias ${name.toUpperCase()} = vec4<u32>;`
-    if (format === 'bf16') throw new ShapeError(`${kernel.name}: ${name} is bf16, which only a packed binding can read`)
+    if (format === 'bf16' || format === 'q8')
+      throw new ShapeError(`${kernel.name}: ${name} is ${format}, which only a packed binding can read`)
     if (format === 'f16') needs.add('shader-f16')
     return `alias ${name.toUpperCase()} = ${wgslType[format]};`
   })

@@ -26,7 +26,7 @@ export interface Target {
 
 /** How a matrix product is computed, as data. Tiles are constants of the variant's shader. */
 export interface LinearPlan {
-  readonly variant: 'linear' | 'linear_dot' | 'linear_tiled' | 'linear_matrix'
+  readonly variant: 'linear' | 'linear_dot' | 'linear_few' | 'linear_tiled' | 'linear_matrix'
   /**
    * All that the order of a sum depends on: K is cut into SK parts, of which a workgroup takes BK terms at once. Where
    * BK changes no bit, a tile may have its own.

@@ -1,8 +1,11 @@
 import { ShapeError } from '../errors.ts'
 import type { Graph } from './graph.ts'
 
-/** f16 and bf16 weights are read as packed 32-bit words; f16 values need the shader-f16 feature. */
-export type Format = 'f32' | 'f16' | 'bf16' | 'u32'
+/**
+ * f16 and bf16 weights are read as packed 32-bit words; f16 values need the shader-f16 feature. q8 weights: a signed
+ * byte each, all rows of them before the f16 scales of every 32 along a row.
+ */
+export type Format = 'f32' | 'f16' | 'bf16' | 'q8' | 'u32'
 
 /**
  * What each run decides: T tokens of S segments in C chunks of the delta rule, R rows read back. A tensor may have one
@@ -33,7 +36,8 @@ export function tensor(t: Omit<Tensor, 'id'>): Tensor {
   return { id: ids++, ...t }
 }
 
-const formatBytes: Record<Format, number> = { f32: 4, f16: 2, bf16: 2, u32: 4 }
+/** Bytes of a value; of q8 with its share of a scale. */
+export const formatBytes: Record<Format, number> = { f32: 4, f16: 2, bf16: 2, q8: 34 / 32, u32: 4 }
 
 /** Elements of one row, that is of everything behind the leading dimension. */
 export const rowSize = (t: Tensor): number => t.shape.slice(1).reduce<number>((n, d) => n * (d as number), 1)

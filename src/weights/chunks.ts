@@ -4,8 +4,8 @@ import type { StoredTensor } from './safetensors.ts'
 export const chunkBytes = 8 * 2 ** 20
 /** Unused bytes worth reading to save a read of their own. */
 export const gapBytes = 64 * 2 ** 10
-/** Tensors are cut at multiples of this, so that a part's place is a multiple of 4 bytes in every format. */
-const cutBytes = 8
+/** Tensors are cut at multiples of this, so that a part's place is a multiple of 4 bytes in every format, q8's scales too. */
+const cutBytes = 256
 
 /** A range of a file that is read at once. */
 export interface Chunk {

@@ -2,11 +2,12 @@ import type { Device } from '../device/device.ts'
 import { ShapeError, WeightsError } from '../errors.ts'
 import type { Format, Tensor } from '../graph/tensor.ts'
 import { ahead, planChunks } from './chunks.ts'
-import { bytesPerValue, convert, type StoredFormat } from './convert.ts'
-import { type RowTable, rowsInMemory, rowsOnDisk } from './rows.ts'
+import { bytesPerValue, type StoredFormat } from './convert.ts'
+import { type HostValues, type RowTable, rowsInMemory, rowsOnDisk, valuesInMemory } from './rows.ts'
 import type { Checkpoint, StoredTensor } from './safetensors.ts'
+import * as sinks from './sinks.ts'
 
-export type { RowTable }
+export type { HostValues, RowTable }
 
 /** What loading needs of a device. */
 export type WeightDevice = Pick<Device, 'keep' | 'write' | 'flush' | 'release'>
@@ -48,9 +49,6 @@ const localReads = 2
 
 const storedFormats: Readonly<Record<string, StoredFormat>> = { F32: 'f32', F16: 'f16', BF16: 'bf16' }
 
-/** Takes bytes of a stored tensor from `offset` on; says how many bytes it wrote to the device and how many values it rounded. */
-type Sink = (bytes: Uint8Array, offset: number) => { readonly written: number; readonly inexact: number }
-
 /**
  * The weights of a checkpoint on a device. First every tensor is declared, which checks names, dtypes and shapes and
  * allocates; then `stream` reads them all once, in file order, a chunk at a time. Whatever fails, in a declaration or in
@@ -62,7 +60,7 @@ export class Weights {
   readonly #format: WeightsOptions['format']
   readonly #stored = new Map<string, StoredTensor>() // by canonical name
   readonly #names = new Map<StoredTensor, string>()
-  readonly #sinks = new Map<StoredTensor, Sink[]>()
+  readonly #sinks = new Map<StoredTensor, sinks.Sink[]>()
   readonly #ignored = new Set<StoredTensor>()
   readonly #kept: Tensor[] = []
 
@@ -97,7 +95,7 @@ export class Weights {
   }
 
   /** A stored tensor of exactly this shape, in `format` or the one that the options give. */
-  matrix(name: string, shape: readonly number[], format?: Format): Tensor {
+  matrix(name: string, shape: readonly number[], format?: Format | undefined): Tensor {
     return this.#declare(() => this.#place(name, shape, [{ name, shape }], format))
   }
 
@@ -119,6 +117,30 @@ export class Weights {
     return this.#declare(() => this.#place(label, [names.length, width], parts, 'f32'))
   }
 
+  /** A stored tensor with its values in another order, as `arrangement` says; as many as `kept` has. */
+  arranged(
+    name: string,
+    shape: readonly number[],
+    kept: readonly number[],
+    arrangement: sinks.Arrangement,
+    as?: Format,
+  ): Tensor {
+    return this.#declare(() => {
+      const { stored, format: from } = this.#find(name, shape)
+      const to = sinks.weightFormat(name, as ?? this.#format(from))
+      if (to === 'q8') throw new ShapeError(`${name}: q8 is for matrices as they are stored`)
+      const t = this.#keep(name, kept, to)
+      const [bytes, values] = [stored.end - stored.begin, kept.reduce((n, d) => n * d, 1)]
+      this.#sink(
+        stored,
+        sinks.arranging({ name: stored.name, from, to, bytes, values }, arrangement, (data) =>
+          this.#device.write(t, data),
+        ),
+      )
+      return t
+    })
+  }
+
   /** A table [rows, width] that stays on the host, in memory where it is small or its source is remote, else on disk. */
   rows(name: string, shape: readonly number[]): RowTable {
     return this.#declare(() => {
@@ -130,11 +152,18 @@ export class Weights {
         return rowsOnDisk(source, stored, format)
       }
       const { table, fill } = rowsInMemory(stored, format)
-      this.#sink(stored, (bytes, offset) => {
-        fill(bytes, offset)
-        return { written: 0, inexact: 0 }
-      })
+      this.#sink(stored, sinks.heldBy(fill))
       return table
+    })
+  }
+
+  /** A small tensor that the host computes with, as f32. */
+  values(name: string, shape: readonly number[]): HostValues {
+    return this.#declare(() => {
+      const { stored, format } = this.#find(name, shape)
+      const { values, fill } = valuesInMemory(stored, format)
+      this.#sink(stored, sinks.heldBy(fill))
+      return values
     })
   }
 
@@ -234,8 +263,14 @@ export class Weights {
     )
   }
 
-  #sink(stored: StoredTensor, ...sinks: Sink[]): void {
-    this.#sinks.set(stored, [...(this.#sinks.get(stored) ?? []), ...sinks])
+  #sink(stored: StoredTensor, ...more: sinks.Sink[]): void {
+    this.#sinks.set(stored, [...(this.#sinks.get(stored) ?? []), ...more])
+  }
+
+  #keep(label: string, shape: readonly number[], format: Format): Tensor {
+    const kept = this.#device.keep(label, shape, format)
+    this.#kept.push(kept)
+    return kept
   }
 
   /** One kept tensor that holds the parts one after another. */
@@ -243,38 +278,23 @@ export class Weights {
     label: string,
     shape: readonly number[],
     parts: readonly { name: string; shape: readonly number[] }[],
-    as?: Format,
+    as?: Format | undefined,
   ) {
     const found = parts.map((part) => this.#find(part.name, part.shape))
     const formats = new Set(found.map(({ format }) => as ?? this.#format(format)))
     const [first] = formats
-    const format = formats.size === 1 ? first : 'f32' // parts of several formats: the one that holds them all
-    if (format === undefined || format === 'u32') {
-      throw new ShapeError(`${label}: weights have format ${format}, expected f32, f16 or bf16`)
-    }
-    const kept = this.#device.keep(label, shape, format)
-    this.#kept.push(kept)
+    const format = sinks.weightFormat(label, formats.size === 1 ? first : 'f32') // several: the one that holds them all
+    if (format === 'q8' && (found.length > 1 || shape.at(-1)! % sinks.Q8_COLUMNS !== 0))
+      throw new ShapeError(`${label}: q8 is for single matrices whose rows are multiples of ${sinks.Q8_COLUMNS}`)
+    const kept = this.#keep(label, shape, format)
     let base = 0
     for (const { stored, format: from } of found) {
       if (base % 4 !== 0)
         throw new ShapeError(`${label}: ${stored.name} begins at byte ${base}, expected a multiple of 4`)
-      const start = base
-      this.#sink(stored, (bytes, offset) => {
-        const converted = convert(bytes, from, format, stored.name)
-        const data = padded(converted.bytes)
-        this.#device.write(kept, data, start + (offset / bytesPerValue[from]) * bytesPerValue[format])
-        return { written: data.length, inexact: converted.inexact }
-      })
-      base += ((stored.end - stored.begin) / bytesPerValue[from]) * bytesPerValue[format]
+      if (format === 'q8') this.#sink(stored, sinks.quantizedInto(this.#device, kept, stored, from))
+      else this.#sink(stored, sinks.convertedInto(this.#device, kept, stored, from, format, base))
+      if (format !== 'q8') base += ((stored.end - stored.begin) / bytesPerValue[from]) * bytesPerValue[format]
     }
     return kept
   }
-}
-
-/** Devices take multiples of 4 bytes; an odd number of halves gets a zero behind it. */
-function padded(bytes: Uint8Array): Uint8Array {
-  if (bytes.length % 4 === 0) return bytes
-  const whole = new Uint8Array(Math.ceil(bytes.length / 4) * 4)
-  whole.set(bytes)
-  return whole
 }

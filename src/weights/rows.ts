@@ -1,6 +1,6 @@
 import { ShapeError, WeightsError } from '../errors.ts'
 import { ahead, chunkBytes, gapBytes } from './chunks.ts'
-import { bytesPerValue, type StoredFormat } from './convert.ts'
+import { bytesPerValue, convert, type StoredFormat } from './convert.ts'
 import type { StoredTensor } from './safetensors.ts'
 import type { Source } from './source.ts'
 
@@ -79,6 +79,33 @@ export function rowsInMemory(stored: StoredTensor, format: StoredFormat) {
     filled += bytes.length
   }
   return { table: { ...table, read } satisfies RowTable, fill }
+}
+
+/** A tensor that the host computes with: its values in f32, once they are loaded. */
+export interface HostValues {
+  readonly shape: readonly number[]
+  /** WeightsError before `stream` has read them. */
+  readonly data: Float32Array
+}
+
+/** `fill` takes the tensor's bytes piece by piece. */
+export function valuesInMemory(stored: StoredTensor, format: StoredFormat) {
+  const width = bytesPerValue[format]
+  const all = new Float32Array((stored.end - stored.begin) / width)
+  let filled = 0
+  const values: HostValues = {
+    shape: stored.shape,
+    get data() {
+      if (filled < all.length) throw new WeightsError('missing', `${stored.name}: is not loaded; await stream() first`)
+      return all
+    },
+  }
+  function fill(bytes: Uint8Array, offset: number): void {
+    const floats = convert(bytes, format, 'f32', stored.name).bytes.slice()
+    all.set(new Float32Array(floats.buffer), offset / width)
+    filled += bytes.length / width
+  }
+  return { values, fill }
 }
 
 function describe(stored: StoredTensor, format: StoredFormat): Omit<RowTable, 'read'> {

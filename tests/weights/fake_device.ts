@@ -4,7 +4,7 @@ import { type Format, type Tensor, tensor } from '../../src/graph/tensor.ts'
 import type { StoredFormat } from '../../src/weights/convert.ts'
 import type { WeightDevice } from '../../src/weights/load.ts'
 
-const widths: Record<Format, number> = { f32: 4, f16: 2, bf16: 2, u32: 4 }
+const widths: Record<Format, number> = { f32: 4, f16: 2, bf16: 2, q8: 34 / 32, u32: 4 }
 
 /** Holds what is written, and refuses what a device would refuse. */
 export class FakeDevice implements WeightDevice {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { quantized } from '../../src/device/quants.ts'
 import { DeviceError } from '../../src/errors.ts'
 import { planChunks } from '../../src/weights/chunks.ts'
 import { type Progress, Weights } from '../../src/weights/load.ts'
@@ -53,6 +54,58 @@ describe('a load', () => {
     expect([stack.label, stack.shape, stack.format]).toEqual(['stack', [4, 2], 'f16'])
     expect(device.flushes).toBeGreaterThan(0)
     expect(device.released).toEqual([])
+  })
+
+  test.each([0, 1])('arranges values, zeros where none is stored (data moved by %i)', async (pad) => {
+    const device = new FakeDevice()
+    const weights = new Weights(await checkpoint(entries, pad), device, f16)
+    const turned = weights.arranged('b', [3, 2], [2, 4], (i) => (i % 4 < 3 ? (i % 4) * 2 + Math.floor(i / 4) : -1))
+    const odd = weights.arranged('odd', [3], [5], (i) => 2 - i, 'f32')
+    weights.matrix('a', [2, 2])
+    weights.matrix('c', [1, 2])
+    expect(await weights.stream()).toMatchObject({ bytes: 16 + 6 + 12 + 4, inexact: 0 })
+    expect(device.u16(turned)).toEqual([0x3c00, 0x4200, 0x4500, 0, 0x4000, 0x4400, 0x4600, 0])
+    expect(device.f32(odd)).toEqual([-3, 2, 1, 0, 0])
+    expect(turned.shape).toEqual([2, 4])
+    expect(() => weights.arranged('odd', [4], [4], (i) => i)).toThrow('odd has shape [3], expected [4]')
+  })
+
+  test('arranges a tensor that is read in several chunks', async () => {
+    const n = 5 * MiB // of halves
+    const device = new FakeDevice()
+    const bits = new Uint16Array(n).map((_, i) => i % 1000)
+    const large = { name: 'large', dtype: 'F16', shape: [n], bytes: new Uint8Array(bits.buffer) }
+    const weights = new Weights(await checkpoint([large]), device, same)
+    const kept = weights.arranged('large', [n], [n], (i) => n - 1 - i)
+    await weights.stream()
+    expect(device.u16(kept).every((v, i) => v === (n - 1 - i) % 1000)).toBe(true)
+  })
+
+  test('gives the host values as f32, when they are there', async () => {
+    const weights = new Weights(await checkpoint(entries), new FakeDevice(), f16)
+    const values = ['a', 'b', 'odd'].map((name) => weights.values(name, weights.shapeOf(name)!))
+    weights.ignore((name) => name === 'c')
+    expect(() => values[0]!.data).toThrow('a: is not loaded; await stream() first')
+    await weights.stream()
+    expect(values.map(({ data }) => [...data])).toEqual([
+      [1, 2, 3, 4],
+      [1, 2, 3, 4, 5, 6],
+      [1, 2, -3],
+    ])
+    expect(values[2]!.shape).toEqual([3])
+  })
+
+  test('quantises while it streams, whole groups at a time', async () => {
+    const device = new FakeDevice()
+    const [rows, width] = [2200, 1024] // more than a chunk of 8 MiB as f32
+    const wave = Array.from({ length: rows * width }, (_, i) => Math.sin(i) * ((i >> 5) % 7))
+    const weights = new Weights(await checkpoint([f32('w', [rows, width], wave)], 2), device, same)
+    const w = weights.matrix('w', [rows, width], 'q8')
+    await weights.stream()
+    expect(w.format).toBe('q8')
+    expect(device.memory.get(w)).toEqual(quantized(Float32Array.from(wave)))
+    const narrow = new Weights(await checkpoint(entries), device, same)
+    expect(() => narrow.matrix('a', [2, 2], 'q8')).toThrow('rows are multiples of 64')
   })
 
   test('stacks vectors, and tells shapes', async () => {

@@ -2,7 +2,7 @@ import { DeviceError, ShapeError } from '../errors.ts'
 import { type Graph, isIdle, type Step } from '../graph/graph.ts'
 import type { View } from '../graph/kernel.ts'
 import { defaultLimits, type Precision, type Target } from '../graph/target.ts'
-import { type Counts, elements, type Format, rowSize, type Tensor, tensor } from '../graph/tensor.ts'
+import { bytes, type Counts, elements, type Format, rowSize, type Tensor, tensor } from '../graph/tensor.ts'
 import type { Device, Inputs, Profile, Program, RunOptions, Traced } from './device.ts'
 import { decode, encode } from './formats.ts'
 import { describe } from './report.ts'
@@ -15,6 +15,7 @@ export function cpuDevice(
   reopen: () => Promise<Device> = async () => cpuDevice(why, precision),
 ): Device {
   const kept = new Map<number, View>()
+  const packed = new Map<number, Uint8Array>() // q8: written in pieces, decoded as a whole
   const queue = serial()
   let disposed = false
 
@@ -23,6 +24,8 @@ export function cpuDevice(
   }
   const stored = (t: Tensor): View => {
     check()
+    const raw = packed.get(t.id)
+    if (raw && !kept.has(t.id)) kept.set(t.id, decode(raw, 'q8'))
     const view = kept.get(t.id)
     if (!view) throw new ShapeError(`cpu: ${t.label} is not kept on this device`)
     return view
@@ -35,8 +38,8 @@ export function cpuDevice(
       return describe(cpuTarget, { name: 'CPU, TypeScript reference kernels', why, precision })
     },
     get memory() {
-      const keptBytes = [...kept.values()].reduce((n, v) => n + v.byteLength, 0)
-      return { keptBytes, slotBytes: 0, buffers: kept.size, pipelines: 0 }
+      const keptBytes = [...kept.values(), ...packed.values()].reduce((n, v) => n + v.byteLength, 0)
+      return { keptBytes, slotBytes: 0, buffers: new Set([...kept.keys(), ...packed.keys()]).size, pipelines: 0 }
     },
     lost: new Promise(() => {}),
     reopen,
@@ -44,7 +47,8 @@ export function cpuDevice(
     keep(label, shape, format, rows = 1) {
       check()
       const t = tensor({ label, shape, format, place: 'kept' })
-      kept.set(t.id, allocate(label, format, elements(t, none, rows)))
+      if (format === 'q8') packed.set(t.id, new Uint8Array(bytes(t, none)))
+      else kept.set(t.id, allocate(label, format, elements(t, none, rows)))
       return t
     },
     grow(pool, rows) {
@@ -55,15 +59,23 @@ export function cpuDevice(
       kept.set(pool.id, grown)
     },
     write(t, data, byteOffset = 0) {
+      check()
+      const raw = packed.get(t.id)
+      if (raw) {
+        raw.set(data.subarray(0, raw.length - byteOffset), byteOffset)
+        kept.delete(t.id)
+        return
+      }
       const values = decode(data, t.format)
       const at = (byteOffset * values.length) / data.byteLength
       const view = stored(t)
       view.set(values.subarray(0, view.length - at), at) // the last write of a tensor may be padded
     },
-    read: async (t) => encode(stored(t), t.format),
+    read: async (t) => packed.get(t.id)?.slice() ?? encode(stored(t), t.format),
     flush: async () => check(),
     release(t) {
       kept.delete(t.id)
+      packed.delete(t.id)
     },
     disable() {}, // a twin has no variants
     async compile(graph) {
@@ -72,7 +84,7 @@ export function cpuDevice(
     },
     async dispose() {
       disposed = true // what is pending rejects
-      await queue(async () => kept.clear())
+      await queue(async () => [kept, packed].forEach((tensors) => tensors.clear()))
     },
     [Symbol.asyncDispose]: () => device.dispose(),
   }
@@ -168,6 +180,7 @@ function cpuProgram(
         })
         const spanMs = dispatches.reduce((sum, { ms }) => sum + ms, 0)
         options.onProfile?.({ dispatches, submits: 0, encodeMs: 0, spanMs, totalMs: performance.now() - start })
+        if (options.read === false) return {}
         return Object.fromEntries([...graph.outputs].map(([name, t]) => [name, values.get(t.id) as Float32Array]))
       }, options.signal),
     trace: (inputs, counts) =>

@@ -67,6 +67,12 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined
   /** Called with the time of every dispatch; needs timestamp-query on a GPU. */
   readonly onProfile?: ((profile: Profile) => void) | undefined
+  /**
+   * false: the outputs are not read back; resolves to none as soon as the work is submitted, so that several runs can
+   * wait on the GPU. What goes wrong there rejects a later run of this program, at the latest one that reads.
+   * Default true.
+   */
+  readonly read?: boolean
 }
 
 export interface Profile {

@@ -17,6 +17,11 @@ export interface Recorded {
 export interface RecordedOptions {
   readonly probes?: readonly Probe[]
   readonly verdicts?: Verdicts
+  /**
+   * Runs build on what earlier ones left on the device, so that one that failed cannot be made good by repeating it: its
+   * optional kernels are still tried and switched off, and the caller, who is told, may begin anew.
+   */
+  readonly stateful?: boolean
 }
 
 /** One for the process, so that its devices share their trials. */
@@ -33,7 +38,7 @@ let ofProcess: Verdicts | undefined
 export function recordedProgram(
   device: Device,
   build: (target: Target) => Graph,
-  { probes = [], verdicts = remembered() }: RecordedOptions = {},
+  { probes = [], verdicts = remembered(), stateful = false }: RecordedOptions = {},
 ): Recorded {
   let current: { target: Target; graph: Graph; program: Promise<Program> } | undefined
 
@@ -83,7 +88,9 @@ export function recordedProgram(
       } catch (error) {
         const fault = error instanceof DeviceError && (error.code === 'validation' || error.code === 'shader')
         if (!fault || optional(graph).length === 0) throw error
-        return retry(`a run failed: ${firstLine(error)}`)
+        const outputs = await retry(`a run failed: ${firstLine(error)}`)
+        if (stateful) throw error
+        return outputs
       }
       if (finite(outputs) || optional(graph).length === 0) return outputs
       return retry('a run gave numbers that are not finite')

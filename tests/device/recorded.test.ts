@@ -9,6 +9,7 @@ import type { Kernel } from '../../src/graph/kernel.ts'
 import type { Target } from '../../src/graph/target.ts'
 import type { Tensor } from '../../src/graph/tensor.ts'
 import { counts } from '../check.ts'
+import { onSubmit, ownGpu } from './faulty.ts'
 
 const three = counts({ T: 3 })
 const x = Float32Array.of(1, 2, 3)
@@ -119,6 +120,31 @@ describe('an optional variant', () => {
     await device.dispose()
   })
 })
+
+test.each([false, true])(
+  'a run that failed is made again without optional kernels, unless stateful: %s',
+  async (stateful) => {
+    const own = await ownGpu()
+    let armed = false
+    const faulty = onSubmit(own, () => {
+      if (armed) own.createBuffer({ size: 16, usage: 0 }) // an error that no scope catches
+      armed = false
+    })
+    const device = await openDevice('webgpu', { gpu: faulty, precision: 'f32', onWarning: () => {} })
+    const fast = kernel('fast', 'v + v')
+    const options = { probes: [probeOf(fast)], verdicts: rememberedVerdicts(memory()), stateful }
+    const recorded = recordedProgram(device, build(fast), options)
+    const answer = async () => [...(await recorded.run({ x }, three)).y!]
+    expect(await answer()).toEqual([2, 4, 6])
+    armed = true
+    if (stateful) await expect(answer()).rejects.toMatchObject({ code: 'validation' })
+    else expect(await answer()).toEqual([2, 4, 6])
+    expect([...device.target.disabled.keys()]).toEqual(['fast'])
+    expect(await answer()).toEqual([2, 4, 6])
+    await device.dispose()
+    own.destroy()
+  },
+)
 
 describe('verdicts', () => {
   test('are remembered by device and variant', async () => {

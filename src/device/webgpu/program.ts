@@ -40,7 +40,9 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   const bound = new Set(graph.steps.flatMap(({ bindings }) => Object.values(bindings).map(({ id }) => id)))
   let groups: GPUBindGroup[] = []
   let groupsOf = ''
+  let lastJobs: { readonly of: string; readonly jobs: readonly Job[] } | undefined
   let proven = false // the first run is checked with error scopes
+  let unread: number | undefined // the errors that were known before the runs that nobody has read since
   let disposed = false
 
   const bufferOf = (t: Tensor): GPUBuffer => (t.place === 'kept' ? kept.get(t).buffer : slots.buffer(layout.slotOf(t)))
@@ -82,8 +84,15 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     }
   }
 
-  /** What this run dispatches; call when its bind groups are there. */
-  const jobsOf = (counts: Counts): Job[] =>
+  /** What this run dispatches; call when its bind groups are there. Runs of one size after another share it. */
+  function jobsOf(counts: Counts): readonly Job[] {
+    const { T, S, C, R } = counts
+    const of = `${T} ${S} ${C} ${R} ${groupsOf}`
+    if (lastJobs?.of !== of) lastJobs = { of, jobs: makeJobs(counts) }
+    return lastJobs.jobs
+  }
+
+  const makeJobs = (counts: Counts): Job[] =>
     dispatches.flatMap(({ step, pipeline }, i) => {
       const size = step.workgroups(counts)
       if (size.some((n) => n === 0)) return [] // not for runs of this size
@@ -131,8 +140,9 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       }
       pass?.end()
       if (to === jobs.length) {
-        outputs.forEach(([, t], i) => {
-          encoder.copyBufferToBuffer(bufferOf(t), 0, staging[i]!, 0, bytes(t, counts))
+        staging.forEach((to, i) => {
+          const t = outputs[i]![1]
+          encoder.copyBufferToBuffer(bufferOf(t), 0, to, 0, bytes(t, counts))
         })
         watch?.resolve(encoder)
       }
@@ -144,13 +154,14 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   }
 
   /** A run up to its last submit: the device's next run may begin while this one is read back. */
-  async function send(inputs: Inputs, counts: Counts, { signal, onProfile }: RunOptions) {
-    const mark = faults.mark()
+  async function send(inputs: Inputs, counts: Counts, { signal, onProfile, read = true }: RunOptions) {
+    const mark = unread ?? faults.mark()
+    unread = read ? undefined : mark
     const staging: GPUBuffer[] = []
     let watch: Stopwatch | undefined
     try {
       await prepare(counts)
-      for (const [, t] of outputs) staging.push(await readback.take(bytes(t, counts)))
+      if (read) for (const [, t] of outputs) staging.push(await readback.take(bytes(t, counts)))
       const jobs = jobsOf(counts)
       if (onProfile) watch = await stopwatch(parts, jobs.length)
       signal?.throwIfAborted()
@@ -176,13 +187,16 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       const reads = staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
       const data = await faults.during(Promise.all(reads), signal, mark)
       const totalMs = performance.now() - start
-      parts.pace.learn(totalMs)
+      if (staging.length > 0) parts.pace.learn(totalMs) // else nobody waited for the work
       const times = await watch?.read()
       if (times) {
         const { ms, spanMs } = times
         onProfile?.({ ...sent, spanMs, totalMs, dispatches: jobs.map((job, i) => named(job, ms[i]!)) })
       }
-      return Object.fromEntries(outputs.map(([name], i) => [name, new Float32Array(data[i]!)]))
+      return Object.fromEntries(data.map((bytes, i) => [outputs[i]![0], new Float32Array(bytes)]))
+    } catch (error) {
+      unread = undefined // it is told now
+      throw error
     } finally {
       watch?.dispose()
     }
@@ -228,6 +242,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     dispose() {
       disposed = true
       groups = []
+      lastJobs = undefined
     },
   }
 }

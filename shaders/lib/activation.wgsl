@@ -20,3 +20,9 @@ fn softplus(x: f32) -> f32 {
   let small = 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (0.2 + q / 7.0)));
   return select(select(log(1.0 + e), small, e < 0.25), x, x > 20.0);
 }
+
+// tanh that cannot overflow; off by a few 1e-8.
+fn tanh_of(x: f32) -> f32 {
+  let e = exp(-2.0 * abs(x));
+  return sign(x) * (1.0 - e) / (1.0 + e);
+}

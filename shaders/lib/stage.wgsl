@@ -1,18 +1,23 @@
 // Up to four vec4u that an invocation carries from x and from w to the tile in workgroup memory, APART rows of the tile
 // from each other. Offsets are constants added to one index; a count is a constant too, so that a test of it costs
 // nothing. Rows of x or w past the last are what the buffer holds there, for sums that nobody stores.
-// needs: lib/columns; x, w, tile: array<vec4u>; const IN, BK8, WIDTH, WORKGROUP, BM, XS, WS (how many)
+// needs: lib/columns, lib/operand_*; x, w, tile: array<vec4u>; const IN, BK8, WIDTH, WORKGROUP, BM, XS, WS (how many)
 struct Four { a: vec4u, b: vec4u, c: vec4u, d: vec4u }
 
 const APART = WORKGROUP / BK8;
-const ROW = IN / 8; // of x and of w, in vec4u
+const ROW = IN / 8; // of w, in vec4u
+
+fn x_word(at: u32) -> vec4u {
+  if (!operand_has(at, 8u)) { return vec4u(); }
+  return x[at];
+}
 
 fn read_x(at: u32) -> Four {
   var f: Four;
-  f.a = x[at];
-  if (XS > 1) { f.b = x[at + APART * ROW]; }
-  if (XS > 2) { f.c = x[at + 2 * APART * ROW]; }
-  if (XS > 3) { f.d = x[at + 3 * APART * ROW]; }
+  f.a = x_word(at);
+  if (XS > 1) { f.b = x_word(at + APART * X_ROW); }
+  if (XS > 2) { f.c = x_word(at + 2 * APART * X_ROW); }
+  if (XS > 3) { f.d = x_word(at + 3 * APART * X_ROW); }
   return f;
 }
 

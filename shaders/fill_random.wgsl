@@ -1,15 +1,9 @@
 // w[i] = LOW + (HIGH - LOW) u(i), u uniform in [0, 1): a hash of the seed and i        one invocation per 16 bytes
-// hash: PCG-RXS-M-XS (Jarzynski and Olano 2020), two rounds, so that neighbouring seeds share nothing
-// needs: lib/step; alias W; const ELEMENTS, FORMAT (0 f32, 1 f16, 2 bf16), LOW, HIGH, WORKGROUP
+// The seed is hashed too, so that neighbouring seeds share nothing.
+// needs: lib/step, lib/hash; alias W; const ELEMENTS, FORMAT (0 f32, 1 f16, 2 bf16), LOW, HIGH, WORKGROUP
 
 @group(0) @binding(0) var<storage, read> seed: array<u32>;
 @group(0) @binding(1) var<storage, read_write> w: array<W>;
-
-fn hash(x: u32) -> u32 {
-  let state = x * 747796405u + 2891336453u;
-  let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
-  return (word >> 22u) ^ word;
-}
 
 fn value(i: u32) -> f32 { return LOW + (HIGH - LOW) * f32(hash(hash(seed[0]) + i) >> 8u) / 16777216.0; }
 

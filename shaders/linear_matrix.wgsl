@@ -3,9 +3,9 @@
 // tiles of BK terms, rows of x above rows of w, eight halves to a vec4u; the next tile waits in registers.
 // Fragments that lie in y as a whole may go there at once; the others go through finish(), sum by sum.
 // The number of tiles is a constant wherever the parts of a sum are equally long: compilers then overlap the turns.
-// needs: lib/step, rows, columns, stage, fragments, fragment_rows, fragment_*, finish_*; alias X = W = vec4<u32>, Y;
-//   const IN, OUT, ROWS, HALVES, KS, BM, BN, BK (at most 4 FK), WM, WN, BLOCK = BN / WN, FM, FN, FK, SUBGROUP,
-//   Y_BINDING, Y_WIDTH
+// needs: lib/step, rows, operand_*, columns, stage, fragments, fragment_rows, fragment_*, finish_*;
+//   alias X = W = vec4<u32>, Y; const IN, OUT, ROWS, HALVES, KS, BM, BN, BK (at most 4 FK), WM, WN, BLOCK = BN / WN,
+//   FM, FN, FK, SUBGROUP, Y_BINDING, Y_WIDTH
 
 @group(0) @binding(0) var<storage, read> x: array<X>;
 @group(0) @binding(1) var<storage, read> w: array<W>;
@@ -27,12 +27,14 @@ fn main(
   @builtin(subgroup_id) subgroup: u32,
   @builtin(subgroup_invocation_id) lane: u32,
 ) {
-  let rows = row_count();
+  let rows = product_rows();
   let top = subgroup / WN * (BM / WM); // of the subgroup's rows and columns in the tile
   let left = subgroup % WN * BLOCK;
 
   let own = thread / BK8 * WIDTH + thread % BK8;
-  var x_at = (group.y * BM + thread / BK8) * ROW + group.z * (KS / 8) + thread % BK8;
+  let row = group.y * BM + thread / BK8; // of x, and the first of the terms that the invocation carries
+  let term = group.z * KS + thread % BK8 * 8;
+  var x_at = operand_at(row, term, 8u);
   var w_at = row_of(group.x * BN + thread / BK8) * ROW + group.z * (KS / 8) + thread % BK8;
   var x_next = read_x(x_at);
   var w_next = read_w(w_at);
@@ -43,7 +45,7 @@ fn main(
     put(own, 0, x_next, XS, BM);
     put(own, BM * WIDTH, w_next, WS, BN);
     workgroupBarrier();
-    x_at += BK8;
+    x_at = operand_next(x_at, row, term + (i + 1) * BK);
     w_at += BK8;
     if (i + 1u < tiles) {
       x_next = read_x(x_at);

@@ -2,7 +2,7 @@
 // sums, an invocation RM x RN of them: blocks of four rows and four columns. x and w pass in tiles of 16 terms, as f32
 // whatever they are stored as: of each term quads of rows of x, then of w. The next tile waits in registers as stored.
 // Unrolled by hand, so that no compiler leaves sums in memory or waits for each term (bench/attempts/linear_tiled.md).
-// needs: lib/step, lib/rows, lib/columns, lib/weight4_*, lib/blocks, lib/finish_*; alias X, W, Y;
+// needs: lib/step, lib/rows, lib/operand_*, lib/columns, lib/weight4_*, lib/blocks, lib/finish_*; alias X, W, Y;
 //   const IN, OUT, ROWS, HALVES, KS, BM, BN, RM, RN, MORTON, BLOCK = BN, BK = 16, Y_BINDING, Y_WIDTH
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<X>>;
@@ -11,7 +11,7 @@
 
 const GROUP_X = BN / RN;
 const WORKGROUP = GROUP_X * BM / RM;
-const ROW = IN / 4; // from a row of x or w to the next
+const ROW = IN / 4; // from a row of w to the next
 const WIDTH = (BM + BN) / 4 + 1; // odd, so that the terms of a piece lie in different banks
 const A1 = select(0, 4, RM > 4); // from the first block of rows to the second
 const B1 = select(0, GROUP_X, RN > 4); // of columns
@@ -26,7 +26,7 @@ var<workgroup> tile: array<vec4f, BK * WIDTH>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
-  let rows = row_count();
+  let rows = product_rows();
   // Quads of rows and of columns of the first block; 32 neighbours take 4 x 8 of them. Tint sees through such
   // arithmetic, unlike select() of its results, and clamps no index into the tile.
   let lane = thread % 32;
@@ -41,7 +41,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let w_piece = piece((thread + WORKGROUP - BM % WORKGROUP) % WORKGROUP);
   let has_x = BM == WORKGROUP || x_piece.x < BM / 4;
   let has_w = BN == WORKGROUP || w_piece.x < BN / 4;
-  let x_at = (group.y * BM + x_piece.x * 4) * ROW + x_piece.y;
+  let x_row = group.y * BM + x_piece.x * 4;
   let w_at = weight_row(group.x * BN + w_piece.x * 4) * ROW + w_piece.y;
 
   var s: Sums;
@@ -49,14 +49,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let end = min(begin + KS / 4, ROW);
   var x_next: Rows;
   var w_next: Columns;
-  if (has_x) { x_next = load_x(x_at + begin); }
+  if (has_x) { x_next = load_x(x_row, begin + x_piece.y); }
   if (has_w) { w_next = load_w(w_at + begin); }
   for (var k = begin; k < end; k += BK / 4) {
     if (has_x) { put(x_piece, 0, vec4f(x_next.a), vec4f(x_next.b), vec4f(x_next.c), vec4f(x_next.d)); }
     if (has_w) { put(w_piece, BM / 4, weight4(w_next.a), weight4(w_next.b), weight4(w_next.c), weight4(w_next.d)); }
     workgroupBarrier();
     if (k + BK / 4 < end) {
-      if (has_x) { x_next = load_x(x_at + k + BK / 4); }
+      if (has_x) { x_next = load_x(x_row, k + BK / 4 + x_piece.y); }
       if (has_w) { w_next = load_w(w_at + k + BK / 4); }
     }
     if (place.x < rows) {
@@ -92,7 +92,14 @@ fn piece(i: u32) -> vec2u { return vec2u(i / 2 % 4 + i / 16 * 4, i % 2 + i / 8 %
 
 struct Rows { a: vec4<X>, b: vec4<X>, c: vec4<X>, d: vec4<X> }
 struct Columns { a: Words, b: Words, c: Words, d: Words }
-fn load_x(at: u32) -> Rows { return Rows(x[at], x[at + ROW], x[at + 2 * ROW], x[at + 3 * ROW]); }
+fn load_x(row: u32, quad: u32) -> Rows {
+  let at = operand_at(row, quad * 4, 4u);
+  return Rows(x_quad(at), x_quad(at + 2 * X_ROW), x_quad(at + 4 * X_ROW), x_quad(at + 6 * X_ROW));
+}
+fn x_quad(at: u32) -> vec4<X> {
+  if (!operand_has(at, 4u)) { return vec4<X>(); }
+  return x[at];
+}
 fn load_w(at: u32) -> Columns { return Columns(w[at], w[at + ROW], w[at + 2 * ROW], w[at + 3 * ROW]); }
 
 fn put(piece: vec2u, column: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {

@@ -115,29 +115,33 @@ const gated: Kernel = {
   shader: [segment, keys, activation, gateSigmoid, source],
 }
 
-function attend({ q, kv, segments, gate, y }: Views, constants: Constants): void {
+/** The twin: y from the queries and what the cache holds. */
+export function attend({ q, kv, segments, gate, y }: Views, constants: Constants): void {
   const { HEADS, KV_HEADS, D, SCALE, CAUSAL, GATE_WIDTH } = constants as Record<string, number>
+  const width = 2 * KV_HEADS! * D! // of a cache row: keys, then values
   for (let i = 0; i < segments!.length; i += 8) {
     const [start, length, , , prefixStart, prefixLength, kvStart, kvBefore] = segments!.subarray(i, i + 8)
     for (let t = 0; t < length!; t++) {
-      const own = kvBefore! + (CAUSAL ? t + 1 : length!)
-      const rows = [...range(prefixStart!, prefixLength!), ...range(kvStart!, own)]
+      const visible = prefixLength! + kvBefore! + (CAUSAL ? t + 1 : length!)
+      const rows = Int32Array.from({ length: visible }, (_, n) =>
+        n < prefixLength! ? prefixStart! + n : kvStart! + n - prefixLength!,
+      )
+      const p = new Float64Array(visible)
+      const o = new Float64Array(D!)
       for (let h = 0; h < HEADS!; h++) {
         const at = ((start! + t) * HEADS! + h) * D!
         const key = Math.floor(h / (HEADS! / KV_HEADS!)) * D!
         const value = KV_HEADS! * D! + key
-        const p = softmax(rows.map((row) => SCALE! * dot(q!, at, kv!, row * 2 * KV_HEADS! * D! + key, D!)))
-        for (let d = 0; d < D!; d++) {
-          let o = 0
-          for (let n = 0; n < rows.length; n++) o += p[n]! * kv![rows[n]! * 2 * KV_HEADS! * D! + value + d]!
-          y![at + d] = gate ? o * sigmoid(gate[(start! + t) * GATE_WIDTH! + (2 * h + 1) * D! + d]!) : o
-        }
+        for (let n = 0; n < visible; n++) p[n] = SCALE! * dot(q!, at, kv!, rows[n]! * width + key, D!)
+        softmax(p)
+        o.fill(0)
+        for (let n = 0; n < visible; n++) addScaled(o, p[n]!, kv!, rows[n]! * width + value)
+        for (let d = 0; d < D!; d++)
+          y![at + d] = gate ? o[d]! * sigmoid(gate[(start! + t) * GATE_WIDTH! + (2 * h + 1) * D! + d]!) : o[d]!
       }
     }
   }
 }
-
-const range = (from: number, length: number): number[] => Array.from({ length }, (_, i) => from + i)
 
 function dot(a: View, i: number, b: View, j: number, n: number): number {
   let sum = 0
@@ -145,9 +149,15 @@ function dot(a: View, i: number, b: View, j: number, n: number): number {
   return sum
 }
 
-function softmax(x: readonly number[]): number[] {
-  const top = x.reduce((a, b) => Math.max(a, b))
-  const e = x.map((v) => Math.exp(v - top))
-  const sum = e.reduce((a, b) => a + b)
-  return e.map((v) => v / sum)
+/** y += p x, x from a place in `from` on. */
+function addScaled(y: Float64Array, p: number, from: View, at: number): void {
+  for (let d = 0; d < y.length; d++) y[d]! += p * from[at + d]!
+}
+
+function softmax(x: Float64Array): void {
+  let top = x[0]!
+  for (const v of x) top = Math.max(top, v)
+  let sum = 0
+  for (let i = 0; i < x.length; i++) sum += x[i] = Math.exp(x[i]! - top)
+  for (let i = 0; i < x.length; i++) x[i]! /= sum
 }

@@ -1,9 +1,13 @@
 import source from '../../shaders/fill_random.wgsl' with { type: 'text' }
+import hashing from '../../shaders/lib/hash.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
 import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, rowSize, type Tensor } from '../graph/tensor.ts'
+import { hash } from './lib/hash.ts'
+
+export { hash }
 
 /** Values are uniform in [low, high). */
 export interface Range {
@@ -42,17 +46,10 @@ const kernel: Kernel = {
   reads: ['seed'],
   writes: ['w'],
   packed: ['w'],
-  shader: [step, source],
+  shader: [step, hashing, source],
   cost: ({ ELEMENTS, FORMAT }) => ({ flops: 0, bytes: ELEMENTS! * (FORMAT === 0 ? 4 : 2) }),
   cpu({ seed, w }, { LOW, HIGH }) {
     const start = hash(seed![0]!)
     for (let i = 0; i < w!.length; i++) w![i] = LOW! + (HIGH! - LOW!) * ((hash((start + i) >>> 0) >>> 8) / 2 ** 24)
   },
-}
-
-/** A permutation of the 32-bit integers: PCG-RXS-M-XS. */
-export function hash(x: number): number {
-  const state = (Math.imul(x, 747796405) + 2891336453) >>> 0
-  const word = Math.imul((state >>> ((state >>> 28) + 4)) ^ state, 277803737) >>> 0
-  return ((word >>> 22) ^ word) >>> 0
 }

@@ -2,13 +2,9 @@ import columns from '../../shaders/lib/columns.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import shared from '../../shaders/lib/sum_shared.wgsl' with { type: 'text' }
-import weightBf16 from '../../shaders/lib/weight_bf16.wgsl' with { type: 'text' }
-import weightF16 from '../../shaders/lib/weight_f16.wgsl' with { type: 'text' }
-import weightF32 from '../../shaders/lib/weight_f32.wgsl' with { type: 'text' }
 import source from '../../shaders/linear_dot.wgsl' with { type: 'text' }
 import type { LinearVariant } from './lib/linear_tiles.ts'
-
-const weights = { f32: weightF32, f16: weightF16, bf16: weightBf16, u32: '' }
+import { weightPieces } from './lib/weights.ts'
 
 /** The product for few rows: a workgroup per column, whose lanes share the sum. A tile is { WORKGROUP }, a power of 2. */
 export const linearDot: LinearVariant = {
@@ -22,7 +18,7 @@ export const linearDot: LinearVariant = {
     ...plain,
     name: 'linear_dot',
     optional: true,
-    shader: [step, rows, columns, weights[w.format], shared, ...finish, source],
+    shader: [step, rows, columns, weightPieces[w.format], shared, ...finish, source],
   }),
   constants: (_, { WORKGROUP }) => ({ BM: 4, BN: 1, BLOCK: 1, SLICES: WORKGROUP! }),
 }

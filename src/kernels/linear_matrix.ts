@@ -9,6 +9,7 @@ import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import source from '../../shaders/linear_matrix.wgsl' with { type: 'text' }
 import type { Constants } from '../graph/kernel.ts'
 import type { LinearVariant, Product } from './lib/linear_tiles.ts'
+import { operandMisfit, operandOf } from './lib/operand.ts'
 
 const features = ['chromium-experimental-subgroup-matrix', 'shader-f16', 'subgroups'] as const
 
@@ -24,7 +25,8 @@ const core = [stage, fragments, fragmentRows, source]
  * Stores are masked at the last row and column, so that y needs no padding and nothing behind it is touched.
  */
 export const linearMatrix: LinearVariant = {
-  misfit({ target, x, w, IN, HALVES }, tile) {
+  misfit(p, tile) {
+    const { target, x, w, IN, HALVES } = p
     const { matrix, subgroupSize, limits } = target
     const missing = features.find((feature) => !target.features.has(feature))
     if (missing) return `the device has no ${missing}`
@@ -35,6 +37,7 @@ export const linearMatrix: LinearVariant = {
     const [RM, RN] = [BM / WM / matrix.M, BN / WN / matrix.N]
     const carried = Math.ceil((Math.max(BM, BN) * BK) / 8 / threads) // vec4u of x or of w by an invocation
     const bytes = Math.max((BM + BN) * (BK + 8) * 2, WM * matrix.M * BN * 4)
+    if (operandMisfit(p)) return operandMisfit(p)
     if (IN % STAGED !== 0 || IN % BK !== 0) return `${IN} columns of x, expected a multiple of ${STAGED} and of ${BK}`
     if (RM % 1 !== 0 || RN % HALVES !== 0 || matrix.K % 8 !== 0 || ![1, 2, 4].includes(BK / matrix.K))
       return `fragments of ${matrix.M} x ${matrix.N} x ${matrix.K} do not divide the tile`
@@ -51,7 +54,7 @@ export const linearMatrix: LinearVariant = {
     optional: true,
     packed: ['x', 'w'],
     requires: features as unknown as readonly GPUFeatureName[],
-    shader: [step, rows, columns, ...finish, storesDirectly(p) ? direct : finished, ...core],
+    shader: [step, rows, operandOf(p), columns, ...finish, storesDirectly(p) ? direct : finished, ...core],
   }),
   constants({ target }, tile) {
     const { M, N, K } = target.matrix!
@@ -63,5 +66,5 @@ export const linearMatrix: LinearVariant = {
 type Tile = Constants & Record<'BM' | 'BN' | 'BK' | 'WM' | 'WN', number>
 
 /** Fragments are f32, and rows of y that a subgroup stores have to begin at multiples of 16 bytes. */
-const storesDirectly = ({ add, format, HALVES, OUT }: Product): boolean =>
-  !add && format === 'f32' && HALVES === 1 && OUT % 4 === 0
+const storesDirectly = ({ add, bias, channels, format, HALVES, OUT }: Product): boolean =>
+  !add && !bias && !channels && format === 'f32' && HALVES === 1 && OUT % 4 === 0

@@ -8,8 +8,9 @@ import weight4F32 from '../../shaders/lib/weight4_f32.wgsl' with { type: 'text' 
 import source from '../../shaders/linear_tiled.wgsl' with { type: 'text' }
 import type { Constants } from '../graph/kernel.ts'
 import type { LinearVariant } from './lib/linear_tiles.ts'
+import { operandMisfit, operandOf } from './lib/operand.ts'
 
-const weights = { f32: weight4F32, f16: weight4F16, bf16: weight4Bf16, u32: '' }
+const weights = { f32: weight4F32, f16: weight4F16, bf16: weight4Bf16, q8: '', u32: '' }
 
 /**
  * The product from tiles in workgroup memory, for devices without matrix units. A tile is { BM, BN, RM, RN,
@@ -17,10 +18,14 @@ const weights = { f32: weight4F32, f16: weight4F16, bf16: weight4Bf16, u32: '' }
  * Whatever x and w are stored as, all is added up in f32.
  */
 export const linearTiled: LinearVariant = {
-  misfit({ target: { limits }, IN, HALVES }, tile) {
+  misfit(p, tile) {
+    const { w, IN, HALVES } = p
+    if (w.format === 'q8') return 'w is q8, expected f32, f16 or bf16'
+    const { limits } = p.target
     const { BM, BN, BK, RM, RN } = tile as Tile
     const threads = (BM / RM) * (BN / RN)
     const bytes = BK * (BM + BN + 4) * 4
+    if (operandMisfit(p)) return operandMisfit(p)
     if (IN % BK !== 0) return `${IN} columns of x, expected a multiple of ${BK}`
     if (BK !== 16) return `tiles of ${BK} terms, expected 16`
     if (![4, 8].includes(RM) || ![4, 8].includes(RN) || RN < 4 * HALVES)
@@ -32,8 +37,8 @@ export const linearTiled: LinearVariant = {
     if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
     return undefined
   },
-  kernel({ w }, plain, finish) {
-    const shader = [step, rows, columns, weights[w.format], ...finish, blocks, source]
+  kernel(p, plain, finish) {
+    const shader = [step, rows, operandOf(p), columns, weights[p.w.format], ...finish, blocks, source]
     return { ...plain, name: 'linear_tiled', optional: true, shader } // w stays packed
   },
   constants(_, tile) {

@@ -46,6 +46,7 @@ describe('is the same on every device', () => {
   ])('%i tokens, %i -> %i', (T, IN, OUT) => sameOnEveryDevice(product(T, IN, OUT)))
 
   test.each(['f16', 'bf16'] as const)('%s weights', (format) => sameOnEveryDevice(product(7, 72, 37, format)))
+  test('q8 weights', () => sameOnEveryDevice(product(7, 192, 37, 'q8')))
 
   test.each(['f32', 'f16', 'bf16'] as const)('%s weights, with a residual', (format) =>
     sameOnEveryDevice({
@@ -53,6 +54,15 @@ describe('is the same on every device', () => {
       counts: { T: 9 },
       op: ({ x, w, r }) => ({ y: linear(x!, w!, { add: r! }) }),
       kernels: ['linear'],
+    }),
+  )
+
+  test.each(['plain', 'target'] as const)('a bias, %s', (pick) =>
+    sameOnEveryDevice({
+      operands: { x: { shape: ['T', 80] }, w: weights([51, 80], 'f16'), b: { shape: [51], kept: true } },
+      counts: { T: 9 },
+      op: ({ x, w, b }) => ({ y: linear(x!, w!, { bias: b! }) }),
+      pick,
     }),
   )
 
@@ -82,6 +92,21 @@ describe('is the same on every device', () => {
 })
 
 describe('SwiGLU', () => {
+  test('up first is the same with the halves of w exchanged', async () => {
+    const [gate, up] = [noise(12 * 24, 2), noise(12 * 24, 3)]
+    const run = (w: Float32Array, finish: 'swiglu' | 'swiglu_up_first') => {
+      const c: Case = {
+        operands: { x: { shape: ['T', 24] }, w: { ...weights([24, 24]), data: w } },
+        counts: { T: 5 },
+        op: ({ x, w }) => ({ y: linear(x!, w!, { finish }) }),
+      }
+      return Promise.all([runOn(cpuDevice('test'), c), sameOnEveryDevice(c)])
+    }
+    const [want] = await run(Float32Array.of(...gate, ...up), 'swiglu')
+    const [got] = await run(Float32Array.of(...up, ...gate), 'swiglu_up_first')
+    expect(got).toEqual(want)
+  })
+
   test('is swiglu of the product', async () => {
     const { y, want } = await runOn(cpuDevice('test'), {
       operands: { x: { shape: ['T', 24] }, w: weights([14, 24]) },
@@ -210,11 +235,15 @@ test('says what does not fit', () => {
   expect(() => linear(x, graph.input('w', ['T', 16]))).toThrow('linear: w (w) has shape [T,16], expected [OUT, 16]')
   expect(() => linear(x, kept([4, 16], 'u32'))).toThrow('linear: w (weight) has format u32')
   expect(() => linear(graph.input('odd', ['T', 12]), kept([4, 12]))).toThrow('12 columns, expected a multiple of 8')
+  expect(() => linear(graph.input('forty', ['T', 40]), kept([4, 40], 'q8'))).toThrow('expected a multiple of 32')
   expect(() => linear(graph.input('cube', ['T', 2, 16]), w)).toThrow('shape [T,2,16], expected [T,16]')
   expect(() => linear(x, w, { add: graph.input('r', ['T', 5]) })).toThrow('add (r) has shape [T,5], expected [T,4]')
   expect(() => linear(x, w, { add: graph.input('r4', ['T', 4]), format: 'f16' })).toThrow('expected f32 with add')
   const add = graph.input('r44', ['T', 4])
-  expect(() => linear(x, w, { add, finish: 'swiglu' })).toThrow('add together with swiglu')
+  expect(() => linear(x, w, { add, finish: 'swiglu' })).toThrow('two of add, bias and swiglu')
+  const bias = graph.input('bias', [4])
+  expect(() => linear(x, w, { add, bias })).toThrow('two of add, bias and swiglu')
+  expect(() => linear(x, w, { bias: graph.input('b5', [5]) })).toThrow('bias (b5) has shape [5], expected [4]')
   expect(() => linear(x, kept([5, 16]), { finish: 'swiglu' })).toThrow(
     'has 5 rows, expected as many of the gate as of up',
   )

@@ -2,12 +2,16 @@ import type { MakePool, Probe } from '../../device/prove.ts'
 import { Graph } from '../../graph/graph.ts'
 import { type Segment, type SegmentTables, segmentTables, tableShapes } from '../../graph/segments.ts'
 import { type Tensor, tensor } from '../../graph/tensor.ts'
+import { advanceCodes } from '../advance_codes.ts'
 import { attention } from '../attention.ts'
+import { attentionDecode } from '../attention_decode.ts'
 import { convPrepare } from '../conv_prepare.ts'
 import { deltaForm, deltaRule } from '../delta_rule.ts'
 import { gatedRmsNorm } from '../gated_rms_norm.ts'
+import { layerNorm } from '../layer_norm.ts'
 import { qkNormRope } from '../qk_norm_rope.ts'
 import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../rms_norm.ts'
+import { frameInput, frameShape, sampleCodes, samplingInput, samplingShape } from '../sample_codes.ts'
 
 const row = (length: number, to: number, kvStart: number): Segment => {
   return { length, from: 0, to, prefixStart: 0, prefixLength: 0, kvStart, kvBefore: 0 }
@@ -16,6 +20,11 @@ const row = (length: number, to: number, kvStart: number): Segment => {
 const few = segmentTables([row(69, 1, 0), row(6, 2, 69)], 3)
 /** Enough rows for the tiles that large runs take. */
 const many = segmentTables([row(69, 0, 0), ...Array.from({ length: 30 }, (_, i) => row(1, 0, 69 + i))], 3)
+/** Rows of a token each, behind 140 cache rows, behind one and behind none. */
+const decoded = segmentTables(
+  [140, 1, 0].map((kvBefore, i) => ({ ...row(1, 0, 150 * i), kvBefore })),
+  3,
+)
 const read = Uint32Array.of(0, 68, 74)
 
 const tablesOf = (graph: Graph) => ({
@@ -53,6 +62,16 @@ function attentionLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
   return { low: layer(2, 1), middle: layer(4, 1), high: layer(8, 2) }
 }
 
+/** Everything between the products of an attention layer that decodes. */
+function decodeLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
+  const run = tablesOf(graph)
+  const x = graph.input('projected', ['T', (4 + 2) * 64])
+  const kv = pool(['*', 2 * 64], graph.target.cache, 450)
+  const shape = { heads: 4, kvHeads: 1, headDim: 64, interleaved: true }
+  const first = attentionDecode(x, graph.input('rope', ['T', 64]), kv, run, shape)
+  return { first }
+}
+
 function norms(graph: Graph): Record<string, Tensor> {
   const options = { eps: 1e-6, offset: 1 } as const
   const [x, parts] = [graph.input('x', ['T', 256]), graph.input('parts', ['T', 512])]
@@ -60,6 +79,28 @@ function norms(graph: Graph): Record<string, Tensor> {
   const sum = addRmsNorm(x, parts, w, options)
   const rows = gatherAddRmsNorm(x, parts, w, graph.input('read', ['R'], 'u32'), options)
   return { plain: rmsNorm(x, w, options), ...sum, rows }
+}
+
+const layerNorms = (graph: Graph): Record<string, Tensor> => {
+  const [x, w] = [graph.input('x', ['T', 256]), graph.input('w', [2, 256])]
+  return { norm: layerNorm(x, w, { eps: 1e-5 }) }
+}
+
+const frame = frameInput({
+  ...{ column: 2, endFrom: 3, othersEnd: false, ends: true, seed: 1, before: 0, wanted: 4, shifted: false },
+})
+const sampling = samplingInput({
+  ...{ guidance: 2, temperature: 0.5, linear: 0.5, confidence: 0.4, quadratic: 0 },
+  ...{ topP: 0.9, topK: 500, minP: 0.02, penalty: 3, window: 2 },
+})
+
+/** Nine codes drawn and written, from the first two of three rows of logits. */
+function speech(graph: Graph, pool: MakePool): Record<string, Tensor> {
+  const run = { frame: graph.input('frame', frameShape, 'u32'), sampling: graph.input('sampling', samplingShape) }
+  const grid = pool(['*', 9], 'u32', 4)
+  const { drawn, scores } = sampleCodes(graph.input('logits', ['R', 9 * 1025]), grid, run)
+  const ended = pool([1], 'u32', 1)
+  return { scores, report: advanceCodes(drawn, run.frame, grid, ended, { eos: 1024, mask: 1025, reported: 2 }) }
 }
 
 interface Layer {
@@ -95,13 +136,15 @@ const layers: readonly Layer[] = [
     tables: few,
     tolerance: 1e-4,
   },
+  { variants: ['attention_decode'], layer: decodeLayer, tables: decoded, tolerance: 5e-3 },
+  { variants: ['layer_norm_shared'], layer: layerNorms, tables: few, tolerance: 1e-4 },
+  { variants: ['sample_codes_shared'], layer: speech, tables: few, tolerance: 1e-4 },
 ]
 
-export const layerProbes: readonly Probe[] = layers.flatMap(({ variants, layer, tables: all, tolerance }) => {
-  const { counts, ...tables } = all
-  return variants.map((variant) => ({
+export const layerProbes: readonly Probe[] = layers.flatMap(({ variants, layer, tables, tolerance }) =>
+  variants.map((variant) => ({
     variant,
-    counts,
+    counts: tables.counts,
     tolerance,
     fits(target) {
       const graph = new Graph(target)
@@ -110,8 +153,9 @@ export const layerProbes: readonly Probe[] = layers.flatMap(({ variants, layer, 
     },
     record(graph: Graph, pool: MakePool) {
       for (const [name, t] of Object.entries(layer(graph, pool))) graph.output(name, t)
-      const given = { ...tables, read }
+      const { segments, segmentOf, chunks } = tables
+      const given = { segments, segmentOf, chunks, read, frame, sampling }
       return Object.fromEntries(Object.entries(given).filter(([name]) => graph.inputs.has(name)))
     },
-  }))
-})
+  })),
+)

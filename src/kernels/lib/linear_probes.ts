@@ -1,11 +1,12 @@
 import type { Inputs } from '../../device/device.ts'
 import type { Probe } from '../../device/prove.ts'
 import { Graph } from '../../graph/graph.ts'
+import { conv1d } from '../conv1d.ts'
 import { linear, linearParts } from '../linear.ts'
 
 /**
  * Few rows, hundreds and thousands, so that every tile of a plan runs, with rows and columns left over; then a readout,
- * SwiGLU in f16 and a sum in parts.
+ * SwiGLU in f16 and as when decoding, a sum in parts and a convolution.
  */
 const record = (graph: Graph): Inputs => {
   const format = graph.target.operand
@@ -17,7 +18,12 @@ const record = (graph: Graph): Inputs => {
   graph.output('parts', linearParts(x, w, { split: 2 }).parts)
   const gated = linear(x, graph.input('gate up', [320, 128], format), { finish: 'swiglu', format })
   graph.output('read', linear(graph.input('read x', ['R', 128], format), w))
+  const few = linear(x, graph.input('up gate', [80, 128], format), { finish: 'swiglu_up_first', rows: 'few' })
+  const norm = { w: graph.input('norm', [2, 40]), eps: 1e-5 }
+  graph.output('few', linear(few, graph.input('few w', [50, 40], format), { norm, rows: 'few' }))
   graph.output('swiglu', linear(gated, down, { add: graph.input('residual', ['T', 40]) }))
+  const conv = { w: graph.input('taps', [48, 7 * 32], format), bias: graph.input('bias', [48]), taps: 7 }
+  graph.output('windows', conv1d(graph.input('signal', ['T', 2, 32], format), conv, { dilation: 3 }).value)
   return {}
 }
 
@@ -25,16 +31,16 @@ const record = (graph: Graph): Inputs => {
  * Probes of the optional variants of `linear`, as the target picks them. Operands are multiples of 1/64, of which f32
  * sums are exact; f16 loses 2^-11 of y in SwiGLU.
  */
-export const linearProbes: readonly Probe[] = (['linear_matrix', 'linear_tiled', 'linear_dot'] as const).map(
-  (variant) => ({
-    variant,
-    counts: { T: 75, S: 1, C: 1, R: 6 },
-    tolerance: 2e-2,
-    fits(target) {
-      const graph = new Graph(target)
-      record(graph)
-      return graph.steps.some((step) => step.kernel.name === variant)
-    },
-    record,
-  }),
-)
+export const linearProbes: readonly Probe[] = (
+  ['linear_matrix', 'linear_tiled', 'linear_dot', 'linear_few'] as const
+).map((variant) => ({
+  variant,
+  counts: { T: 75, S: 1, C: 1, R: 6 },
+  tolerance: 2e-2,
+  fits(target) {
+    const graph = new Graph(target)
+    record(graph)
+    return graph.steps.some((step) => step.kernel.name === variant)
+  },
+  record,
+}))

@@ -2,16 +2,29 @@ import type { Constants, Kernel } from '../../graph/kernel.ts'
 import type { LinearPlan, LinearRule, Target } from '../../graph/target.ts'
 import type { Tensor } from '../../graph/tensor.ts'
 
-/** A product y = x wᵀ as an op was asked for it. */
+/** The layer norm of x stands for x: w [2, IN] f32, weight and bias. */
+export interface Norm {
+  readonly w: Tensor
+  readonly eps: number
+}
+
+/** A product y = x wᵀ as an op was asked for it. Of a convolution the rows of x wᵀ are windows of x. */
 export interface Product {
   readonly target: Target
   readonly x: Tensor // [rows, IN]
   readonly w: Tensor // [OUT, IN]
   readonly add?: Tensor // [rows, OUT]
+  readonly bias?: Tensor // [OUT]
+  readonly norm?: Norm
   readonly IN: number
+  /** Of x, where its windows are multiplied and not its rows: src/kernels/conv1d.ts. */
+  readonly channels?: number
   readonly OUT: number
-  /** 2 for SwiGLU, where w = [gate; up] and y has OUT / 2 columns. */
+  readonly finish: 'store' | 'swiglu' | 'swiglu_up_first'
+  /** 2 for SwiGLU, where w = [gate; up] or [up; gate] and y has OUT / 2 columns. */
   readonly HALVES: 1 | 2
+  /** Are there one or two rows only? */
+  readonly few: boolean
   readonly format: 'f32' | 'f16' // of y
 }
 

@@ -37,7 +37,9 @@ test.each(layerProbes.map((probe) => [probe.variant, probe] as const))('%s is in
 
 test('of variants that stand in for one another only those are tried that would run', () => {
   const fitting = (target: Target): string[] =>
-    layerProbes.filter((probe) => probe.fits(target)).flatMap(({ variant }) => variant.match(/attention_\w+/) ?? [])
+    layerProbes
+      .filter((probe) => probe.fits(target))
+      .flatMap(({ variant }) => variant.match(/attention_(matrix|tiled)/)?.[0] ?? [])
   expect(fitting(units)).toEqual(['attention_matrix'])
   expect(fitting({ ...units, disabled: new Map([['attention_matrix', 'wrong there']]) })).toEqual(['attention_tiled'])
   expect(fitting(plain)).toEqual(['attention_tiled'])

@@ -18,10 +18,14 @@ const fitting = (target: Target): string[] => linearProbes.filter((p) => p.fits(
 
 test('there is one for each variant that the target picks', () => {
   expect(fitting(cpuTarget)).toEqual([])
-  expect(fitting(hardware)).toEqual(['linear_tiled', 'linear_dot'])
-  expect(fitting({ ...hardware, operand: 'f32' })).toEqual(['linear_tiled', 'linear_dot'])
+  expect(fitting(hardware)).toEqual(['linear_tiled', 'linear_dot', 'linear_few'])
+  expect(fitting({ ...hardware, operand: 'f32' })).toEqual(['linear_tiled', 'linear_dot', 'linear_few'])
   expect(fitting(units)).toContain('linear_matrix')
-  expect(fitting({ ...units, disabled: new Map([['linear_matrix', 'wrong']]) })).toEqual(['linear_tiled', 'linear_dot'])
+  expect(fitting({ ...units, disabled: new Map([['linear_matrix', 'wrong']]) })).toEqual([
+    'linear_tiled',
+    'linear_dot',
+    'linear_few',
+  ])
 })
 
 test('a run takes one tile of each product, and the rows make it take every tile', () => {
@@ -29,7 +33,12 @@ test('a run takes one tile of each product, and the rows make it take every tile
   linearProbes[0]!.record(graph, () => expect.unreachable('products need no pool'))
   const ran = graph.steps.filter((step) => step.workgroups({ T: 75, S: 1, C: 1, R: 1 })[0] > 0)
   const kernels = ran.map((step) => step.kernel.name).sort()
-  expect(kernels).toEqual(['linear_dot', ...Array.from({ length: 6 }, () => 'linear_matrix')])
+  expect(kernels).toEqual([
+    'linear_dot',
+    'linear_few',
+    'linear_few',
+    ...Array.from({ length: 7 }, () => 'linear_matrix'),
+  ])
   expect(new Set(ran.map((step) => `${step.constants.BM} x ${step.constants.BN}`)).size).toBeGreaterThan(2)
 })
 

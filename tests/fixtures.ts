@@ -35,7 +35,11 @@ export interface Stored {
 }
 
 /** The tensors of a fixture file as floats (F32, I32). */
-export function fixtureTensors(path: string): { names: string[]; get(name: string): Stored } {
+export function fixtureTensors(path: string): {
+  names: string[]
+  metadata: Readonly<Record<string, string>>
+  get(name: string): Stored
+} {
   const file = readFileSync(fixturePath(path))
   const length = Number(file.readBigUInt64LE(0))
   const header = JSON.parse(file.subarray(8, 8 + length).toString()) as Record<
@@ -43,6 +47,7 @@ export function fixtureTensors(path: string): { names: string[]; get(name: strin
     { dtype: string; shape: number[]; data_offsets: [number, number] }
   >
   return {
+    metadata: (header.__metadata__ ?? {}) as unknown as Record<string, string>,
     names: Object.keys(header).filter((name) => name !== '__metadata__'),
     get(name) {
       const entry = header[name]

@@ -1,0 +1,59 @@
+import { InputError } from '../../errors.ts'
+import { CODEBOOKS, EOS, type ZonosConfig } from './config.ts'
+import { type Codes, gridWidth } from './delay.ts'
+import type { Prefix } from './prefix.ts'
+import { type Sampling, samplingOf } from './sampler.ts'
+
+/** What is to be said, and how. */
+export interface Speech {
+  readonly conditional: Prefix
+  /** As long as the conditional one; not needed where cfgScale is 1. */
+  readonly unconditional?: Prefix | undefined
+  /** Weight of the conditional logits against the unconditional ones. Default 2; 1 runs the conditional row alone. */
+  readonly cfgScale?: number | undefined
+  /** New frames at most. */
+  readonly maxFrames: number
+  /** Codes of earlier audio that is continued; the result begins with them. */
+  readonly audioPrefix?: Codes | undefined
+  readonly sampling?: Partial<Sampling> | undefined
+}
+
+/** Speech, checked. */
+export interface Request {
+  readonly prefixes: readonly Prefix[] // conditional, unconditional
+  readonly length: number // tokens of a prefix
+  readonly given: Codes
+  readonly wanted: number
+  readonly guidance: number
+  readonly sampling: Sampling
+}
+
+/** Positions that the reference has rotary angles for. */
+const MOST_POSITIONS = 16384
+
+/** @throws InputError for what cannot be said */
+export function requestOf(speech: Speech, c: ZonosConfig): Request {
+  const { conditional, unconditional, cfgScale = 2, maxFrames, audioPrefix } = speech
+  if (!Number.isFinite(cfgScale)) throw new InputError(`speech: cfgScale is ${cfgScale}, expected a number`)
+  if (!(Number.isInteger(maxFrames) && maxFrames > 0))
+    throw new InputError(`speech: maxFrames is ${maxFrames}, expected a positive integer`)
+  if (cfgScale !== 1 && !unconditional)
+    throw new InputError(`speech: cfgScale is ${cfgScale} and there is no unconditional prefix; give one, or scale 1`)
+  const prefixes = cfgScale === 1 ? [conditional] : [conditional, unconditional!]
+  const length = conditional.rows.length / c.hidden
+  const wrong = prefixes.find(({ rows }) => rows.length !== length * c.hidden)
+  if (wrong || !Number.isInteger(length) || length === 0)
+    throw new InputError(
+      `speech: prefixes have ${prefixes.map(({ rows }) => rows.length)} values, expected equal multiples of ${c.hidden}`,
+    )
+  const given = audioPrefix ?? { frames: 0, data: new Uint16Array() }
+  if (given.data.length !== given.frames * CODEBOOKS || given.data.some((code) => code >= EOS))
+    throw new InputError(`speech: audioPrefix is not ${given.frames} frames of ${CODEBOOKS} codes from 0 to ${EOS - 1}`)
+  const positions = length + gridWidth(given.frames, maxFrames)
+  if (positions > MOST_POSITIONS)
+    throw new InputError(
+      `speech: ${positions} positions of prefix and frames, the model takes ${MOST_POSITIONS}; say it in pieces`,
+      'too_long',
+    )
+  return { prefixes, length, given, wanted: maxFrames, guidance: cfgScale, sampling: samplingOf(speech.sampling) }
+}

@@ -1,0 +1,100 @@
+import type { Device } from '../../../src/device/device.ts'
+import { Graph } from '../../../src/graph/graph.ts'
+import { segmentTables } from '../../../src/graph/segments.ts'
+import { NO_COLUMN } from '../../../src/kernels/code_embedding.ts'
+import { zonosLogits } from '../../../src/models/zonos/backbone.ts'
+import { CODEBOOKS, type ZonosConfig, zonosConfig } from '../../../src/models/zonos/config.ts'
+import type { Codes } from '../../../src/models/zonos/delay.ts'
+import { makeMemory } from '../../../src/models/zonos/memory.ts'
+import type { Prefix } from '../../../src/models/zonos/prefix.ts'
+import { ropeTable } from '../../../src/models/zonos/rope.ts'
+import { type ConditionerWeights, type ZonosWeights, zonosWeights } from '../../../src/models/zonos/weights.ts'
+import { Weights } from '../../../src/weights/load.ts'
+import { openCheckpoint } from '../../../src/weights/safetensors.ts'
+import { openSource, readJson } from '../../../src/weights/source.ts'
+
+export interface Loaded {
+  readonly c: ZonosConfig
+  readonly w: ZonosWeights
+  release(): void
+}
+
+/** A checkpoint on a device. */
+export async function loadZonos(folder: string, device: Device, layers?: 'q8'): Promise<Loaded> {
+  const source = openSource(folder)
+  const c = zonosConfig(await readJson(source, 'config.json'))
+  const weights = new Weights(await openCheckpoint(source), device, {
+    format: (stored) => (device.target.operand === 'f16' ? 'f16' : stored),
+  })
+  const w = zonosWeights(weights, c, { layers })
+  await weights.stream()
+  return { c, w, release: () => weights.release() }
+}
+
+/** Values of the conditioners by name; phonemes under the name of their conditioner. Left out: the learned vector. */
+export type Conditions = Readonly<Record<string, readonly number[] | null | undefined>>
+
+/** The rows of a prefix as the spec gives them (zonos.md 3.1), for tests of what comes after them. */
+export function prefixOf({ c, w }: Loaded, given: Conditions): Prefix {
+  const rows = w.conditioners.flatMap((conditioner) => tokensOf(conditioner, c.hidden, given[conditioner.config.name]))
+  return { rows: Float32Array.from(rows.flatMap((row) => [...row])) }
+}
+
+function tokensOf({ config, weight, bias, unconditional }: ConditionerWeights, d: number, x: Conditions[string]) {
+  const row = (i: number): Float32Array => weight.data.subarray(i * d, (i + 1) * d)
+  if (!x) return [unconditional!.data]
+  if (config.kind === 'phonemes') return x.map(row)
+  if (config.kind === 'integer') return [row(x[0]! - config.min)]
+  const { width } = config
+  const products = Array.from({ length: weight.data.length / width }, (_, o) =>
+    x.reduce((sum, v, i) => {
+      const u = config.kind === 'fourier' ? (v - config.min) / (config.max - config.min) : v
+      return sum + u * weight.data[o * width + i]!
+    }, 0),
+  )
+  if (config.kind === 'passthrough') return [Float32Array.from(products, (v, o) => v + bias!.data[o]!)]
+  const waves = [Math.cos, Math.sin].flatMap((wave) => products.map((v) => wave(2 * Math.PI * v)))
+  return [Float32Array.from(waves)]
+}
+
+/** [9, frames] as the fixtures have them, frame by frame. */
+export function codesOf(books: { readonly shape: readonly number[]; readonly data: ArrayLike<number> }): Codes {
+  const [, frames] = books.shape as [number, number]
+  const data = new Uint16Array(frames * CODEBOOKS)
+  for (let k = 0; k < CODEBOOKS; k++)
+    for (let i = 0; i < frames; i++) data[i * CODEBOOKS + k] = books.data[k * frames + i]!
+  return { frames, data }
+}
+
+/** Nested lists [9][frames]. */
+export const listed = (books: readonly (readonly number[])[]): Codes =>
+  codesOf({ shape: [books.length, books[0]!.length], data: books.flat() })
+
+/** The transformer alone, over a given grid [W, 9] with two rows: every token is read out. */
+export async function forcedLogits(device: Device, { c, w }: Loaded, grid: Uint32Array, prefixes: readonly Prefix[]) {
+  const memory = makeMemory(device, c)
+  const length = prefixes[0]!.rows.length / c.hidden
+  const capacity = length + grid.length / CODEBOOKS
+  memory.begin(grid, prefixes.length * capacity)
+  const compile = (phase: 'prefill' | 'decode') => {
+    const graph = new Graph(device.target)
+    graph.output('logits', zonosLogits(graph, c, w, memory, phase))
+    return device.compile(graph)
+  }
+  const programs = { prefill: await compile('prefill'), decode: await compile('decode') }
+  /** What a run of these places reads: a place below `length` is the prefix's, then come the columns. */
+  const inputs = (before: number, own: number) => {
+    const segments = prefixes.map((_, row) => {
+      const none = { from: 0, to: 0, prefixStart: 0, prefixLength: 0 }
+      return { ...none, length: own, kvStart: row * capacity, kvBefore: before }
+    })
+    const places = prefixes.flatMap(() => Array.from({ length: own }, (_, i) => before + i))
+    const { counts, ...tables } = segmentTables(segments, places.length)
+    const prefix = new Float32Array(places.length * c.hidden)
+    if (before === 0) prefixes.forEach(({ rows }, row) => prefix.set(rows, row * own * c.hidden))
+    const read = Uint32Array.from(places, (_, t) => t)
+    const columns = Uint32Array.from(places, (place) => (place < length ? NO_COLUMN : place - length))
+    return [{ ...tables, prefix, read, columns, rope: ropeTable(places, c.headDim) }, counts] as const
+  }
+  return { memory, length, capacity, programs, inputs }
+}

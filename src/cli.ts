@@ -10,6 +10,7 @@ import pico from 'picocolors'
 import { type Flag, questionsOf } from './apps/decider/flags.ts'
 import { printDecision } from './apps/decider/print.ts'
 import { printProgress, printTuned, printTunings } from './apps/tuner/print.ts'
+import { addSay } from './cli/say.ts'
 import {
   type DeviceChoice,
   deviceChoices,
@@ -149,7 +150,7 @@ function createProgram(signal: AbortSignal): Command {
   const collect = (name: Flag['name']) => (value: string) => flags.push({ name, value })
   program
     .name('pronounce')
-    .description('Typed answers with calibrated probabilities, on any GPU that WebGPU reaches.')
+    .description('Typed answers with calibrated probabilities, and speech, on any GPU that WebGPU reaches.')
     .version(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
     .exitOverride()
   program
@@ -193,6 +194,7 @@ function createProgram(signal: AbortSignal): Command {
     .addOption(new Option('--show', 'print what is kept').conflicts('reset'))
     .option('--reset', 'forget all that is kept')
     .action((options: TuneFlags) => tunePlans(options, signal))
+  addSay(program, { root: ROOT, signal, clear: CLEAR, note })
   return program
 }
 

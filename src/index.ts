@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * Decider on any GPU a browser can see, in Node and Deno too, and on the CPU where there is none.
+ * Decider and Zonos on any GPU a browser can see, in Node and Deno too, and on the CPU where there is none.
  * @module
  */
 
@@ -32,6 +32,9 @@ export {
   type YesNoQuestion,
   yesNo,
 } from './apps/decider/question.ts'
+/** Loads a voice: text in, speech out. */
+export { type LoadTtsOptions, loadTts } from './apps/tts/load.ts'
+export type { SayOptions, SpeechProgress, Spoken, Tts } from './apps/tts/tts.ts'
 /** The matrix products of models, for `tune`. */
 export { productsOf, publishedProducts } from './apps/tuner/products.ts'
 export type { Device, DeviceReport, Profile, ProfiledDispatch } from './device/device.ts'
@@ -47,5 +50,14 @@ export type { MatrixProduct } from './kernels/tune/product.ts'
 /** Measures the plans of matrix products on a device and keeps the best for it. */
 export { type TuneOptions, type TuneProgress, tune } from './kernels/tune/tune.ts'
 export type { Tuned, TunedHeight } from './kernels/tune/tune_product.ts'
+/** WAV files of one channel and many, in and out. */
+export { decodeWav, encodeWav, mono, type Sound, type WavFormat, wavHeader, wavSamples } from './media/wav.ts'
+export type { Conditions, Emotions } from './models/zonos/conditions.ts'
+export type { Codes } from './models/zonos/delay.ts'
+export type { Sampling } from './models/zonos/sampler.ts'
+/** A voice made up of a seed. */
+export { randomVoice } from './models/zonos/voice.ts'
+/** Text to IPA by espeak-ng, which is a package of its own. */
+export { openPhonemizer, type Phonemizer } from './text/phonemes.ts'
 export type { Progress } from './weights/load.ts'
 export type { Files, Source } from './weights/source.ts'

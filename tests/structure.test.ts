@@ -23,7 +23,7 @@ const layers = [
   ['models'],
   ['apps'],
   ['index.ts'],
-  ['cli.ts', 'server.ts'],
+  ['cli', 'cli.ts', 'server.ts'],
 ]
 const layerOf = (path: string): number => layers.findIndex((names) => names.includes(path.split('/')[0]!))
 

@@ -1,11 +1,23 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { create, globals } from 'webgpu'
-import { type Compiled, compileAll, distinctSteps, recordAll, sourceOf } from './recordings.ts'
+import { isIdle } from '../../src/graph/graph.ts'
 import { runDeno } from './processes.ts'
+import { type Compiled, compileAll, distinctSteps, recordAll, sourceOf } from './recordings.ts'
 
 const recorded = recordAll()
 const steps = distinctSteps(recorded)
-const mustCompile = ['attention', 'attention_tiled', 'delta_chunk', 'delta_rule', 'delta_scan', 'linear']
+const text = ['attention', 'attention_tiled', 'delta_chunk', 'delta_rule', 'delta_scan', 'linear']
+const speech = [
+  'advance_codes',
+  'attention_decode',
+  'code_embedding',
+  'layer_norm',
+  'linear_few',
+  'rotary_append',
+  'sample_codes',
+]
+const codec = ['conv1d', 'conv_transpose1d', 'dequantize', 'nearest_code']
+const mustCompile = [...text, ...speech, ...codec]
 
 function expectAllCompiled({ kernels, failures }: Compiled): void {
   expect(failures).toEqual([expect.stringMatching(/^unparsable: /), expect.stringMatching(/^too_wide: /)])
@@ -13,9 +25,9 @@ function expectAllCompiled({ kernels, failures }: Compiled): void {
   expect(kernels).toEqual(expect.arrayContaining(mustCompile))
 }
 
-describe('a recorded text model', () => {
+describe('a recorded model', () => {
   test('there are recordings, and they differ', () => {
-    expect(new Set(recorded.map(({ name }) => name)).size).toBe(144)
+    expect(new Set(recorded.map(({ name }) => name)).size).toBe(144 + 144 + 24)
     expect(steps.length).toBeGreaterThan(20)
     expect(steps.map((step) => step.kernel.name)).toEqual(expect.arrayContaining(mustCompile))
   })
@@ -24,6 +36,10 @@ describe('a recorded text model', () => {
       .map(({ name, graph }) => ({ name, pipelines: new Set(graph.steps.map(sourceOf)).size }))
       .filter(({ pipelines }) => pipelines > 40)
     expect(many).toEqual([])
+  })
+  test('of Zonos makes a frame in 134 dispatches', () => {
+    const { graph } = recorded.find(({ name }) => name.startsWith('zonos, decode, hardware, operand and cache f16'))!
+    expect(graph.steps.filter((step) => !isIdle(step, { T: 2, S: 2, C: 2, R: 2 })).length).toBe(1 + 5 * 26 + 3)
   })
   test('binds at most 8 storage buffers in a shader', () => {
     const many = steps.filter(({ kernel }) => kernel.reads.length + kernel.writes.length > 8)

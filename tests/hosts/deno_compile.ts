@@ -1,6 +1,6 @@
 import { compileAll, distinctSteps, recordAll, sourceOf } from './recordings.ts'
 
-// Compiles every shader of the text model with naga, on whatever driver is there, and prints what came of it as JSON.
+// Compiles every shader of the models with naga, on whatever driver is there, and prints what came of it as JSON.
 
 const adapter = await navigator.gpu.requestAdapter()
 if (!adapter) throw new Error('Deno finds no adapter')

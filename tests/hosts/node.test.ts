@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/device/tunings.ts'
-import { openDevice } from '../../src/index.ts'
+import { decodeWav, openDevice } from '../../src/index.ts'
 import { type Finished, root, runNode, start } from './processes.ts'
 
 const text = 'My card was charged twice for the same purchase.'
@@ -246,10 +246,59 @@ test('npm publishes the program, the library, its types and the small model', ()
       'dist/cli.js',
       'dist/index.js',
       'dist/types/index.d.ts',
+      'public/models/dac-nano/model.safetensors',
       'public/models/decider-nano/model.safetensors',
+      'public/models/zonos-nano/model.safetensors',
     ]),
   )
   expect(paths.filter((path) => !/^(dist|public)\/|^(LICENSE|README\.md|package\.json)$/.test(path))).toEqual([])
+})
+
+describe('say', () => {
+  const say = (...args: string[]) => runNode(['dist/cli.js', 'say', ...args])
+  const brief = ['--max-seconds', '0.1', '--device', 'cpu']
+
+  test('a word into a WAV file: the same seed, the same file', async () => {
+    const files = ['a', 'b', 'c'].map((name) => join(folder, `${name}.wav`))
+    const seeds = ['5', '5', '6']
+    for (const [i, file] of files.entries()) {
+      const finished = await say('Hi.', '-o', file, '--seed', seeds[i]!, ...brief)
+      expect(finished.code, finished.stderr).toBe(0)
+      expect(finished.stdout).toBe('')
+      expect(finished.stderr).toMatch(/^device: CPU/m)
+      expect(finished.stderr).toMatch(/^phonemes: hˈaɪ\.$/m)
+      expect(finished.stderr).toMatch(/^speech: 0\.\d\d s in .+ times real time, seed [56]$/m)
+    }
+    const [a, b, c] = files.map((file) => readFileSync(file))
+    expect(a!.equals(b!)).toBe(true)
+    expect(a!.equals(c!)).toBe(false)
+    const { rate, channels } = decodeWav(a!)
+    expect(rate).toBe(44100)
+    expect(channels.map(({ length }) => length)).toEqual([9 * 512])
+  })
+
+  test('- is stdout', async () => {
+    const child = spawnSync(process.execPath, ['dist/cli.js', 'say', '/haɪ/', '-o', '-', '--format', 'f32', ...brief], {
+      cwd: root,
+    })
+    expect(child.status, String(child.stderr)).toBe(0)
+    expect(decodeWav(child.stdout).channels[0]!.length).toBe(9 * 512)
+  })
+
+  test.each([
+    [['Hi.'], 2, /required option '-o/],
+    [['Hi.', '-o', 'x.wav', '--seed', 'many'], 2, /Not a number/],
+    [['Hi.', '-o', 'x.wav', '--language', 'xx'], 1, /xx/],
+    [['', '-o', 'x.wav'], 1, /text/],
+    [['Hi.', '-o', 'x.wav', '--speaker', 'package.json'], 1, /--speaker: package.json holds something else/],
+    [['Hi.', '-o', 'x.wav', '--prefix', 'package.json'], 1, /WAV/],
+    [['Hi.', '-o', join(folder, 'no/such/x.wav'), ...brief], 1, /ENOENT/],
+  ] as const)('%j is refused', async (args, code, message) => {
+    const finished = await say(...args, '--device', 'cpu')
+    expect(finished.code).toBe(code)
+    expect(finished.stderr).toMatch(message)
+    expect(finished.stdout).toBe('')
+  })
 })
 
 describe('a program that imports the package', () => {

@@ -1,19 +1,30 @@
+import dacNano from '../../public/models/dac-nano/config.json' with { type: 'json' }
 import nano from '../../public/models/decider-nano/config.json' with { type: 'json' }
+import zonosNano from '../../public/models/zonos-nano/config.json' with { type: 'json' }
 import type { Device } from '../../src/device/device.ts'
 import { pipelines } from '../../src/device/webgpu/pipelines.ts'
 import type { Graph, Step } from '../../src/graph/graph.ts'
 import { specialise } from '../../src/graph/kernel.ts'
 import { defaultLimits, type Target } from '../../src/graph/target.ts'
 import { type Format, type Shape, tensor } from '../../src/graph/tensor.ts'
+import { dacConfig } from '../../src/models/dac/config.ts'
+import { decoderGraph } from '../../src/models/dac/decoder.ts'
+import { encoderGraph } from '../../src/models/dac/encoder.ts'
+import { dacWeights } from '../../src/models/dac/weights.ts'
 import { textConfig } from '../../src/models/qwen3_5/config.ts'
 import { makePools } from '../../src/models/qwen3_5/pools.ts'
 import { textGraph } from '../../src/models/qwen3_5/text.ts'
 import { textWeights } from '../../src/models/qwen3_5/weights.ts'
+import { type Phase, speechGraph } from '../../src/models/zonos/backbone.ts'
+import { zonosConfig } from '../../src/models/zonos/config.ts'
+import { makeMemory } from '../../src/models/zonos/memory.ts'
+import { zonosWeights } from '../../src/models/zonos/weights.ts'
 import type { StoredFormat } from '../../src/weights/convert.ts'
 import type { Weights } from '../../src/weights/load.ts'
+import dacTiny from '../fixtures/dac-tiny/config.json' with { type: 'json' }
 import tiny from '../fixtures/qwen35-text-tiny/config.json' with { type: 'json' }
 
-// Every shader of the text model without a device or a checkpoint. No vitest here: Deno runs this file too.
+// Every shader of the models without a device or a checkpoint. No vitest here: Deno runs this file too.
 
 /** The published models differ in two widths only. */
 const published = (hidden_size: number, intermediate_size: number) => ({
@@ -34,7 +45,34 @@ const published = (hidden_size: number, intermediate_size: number) => ({
   max_position_embeddings: 262144,
 })
 
+const zonos = (
+  hidden: number,
+  intermediate: number,
+  heads: number,
+  kvHeads: number,
+  headDim: number,
+  layers: number,
+) => ({
+  ...zonosNano,
+  backbone: {
+    ...zonosNano.backbone,
+    d_model: hidden,
+    attn_mlp_d_intermediate: intermediate,
+    n_layer: layers,
+    attn_layer_idx: Array.from({ length: layers }, (_, i) => i),
+    attn_cfg: {
+      ...zonosNano.backbone.attn_cfg,
+      num_heads: heads,
+      num_heads_kv: kvHeads,
+      head_dim: headDim,
+      rotary_emb_dim: headDim,
+    },
+  },
+})
+const speakers = { 'zonos-nano': zonosNano, zonos: zonos(2048, 8192, 16, 4, 128, 26) }
+
 const models = { nano, tiny, '0.8B': published(1024, 3584), '2B': published(2048, 6144) }
+const drivers = ['software', 'hardware', 'matrix units'] as const
 const halves = ['f32', 'f16'] as const
 const weightFormats = ['f32', 'f16', 'bf16'] as const
 
@@ -43,21 +81,62 @@ export interface Recorded {
   readonly graph: Graph
 }
 
-/** The text model as recorded for every shape, target and format of the weights. */
-export function recordAll(): Recorded[] {
+/** The models as recorded for every shape, target and format of the weights. */
+export const recordAll = (): Recorded[] => [...recordModels(), ...recordCodecs()]
+
+function recordModels(): Recorded[] {
   const recorded: Recorded[] = []
   for (const [model, config] of Object.entries(models))
-    for (const driver of ['software', 'hardware', 'matrix units'] as const)
+    for (const driver of drivers)
       for (const operand of halves)
         for (const cache of halves)
           for (const weights of weightFormats) {
             const name = `${model}, ${driver}, operand ${operand}, cache ${cache}, weights ${weights}`
             recorded.push({ name, graph: recordModel(config, target(driver, operand, cache), weights) })
           }
+  for (const [model, config] of Object.entries(speakers))
+    for (const driver of drivers)
+      for (const half of halves)
+        for (const weights of weightFormats)
+          for (const layers of [undefined, 'q8'] as const)
+            for (const phase of ['prefill', 'decode'] as const) {
+              const formats = `operand and cache ${half}, weights ${weights}, layers ${layers ?? weights}`
+              const graph = recordSpeech(config, target(driver, half, half), weights, layers, phase)
+              recorded.push({ name: `${model}, ${phase}, ${driver}, ${formats}`, graph })
+            }
   return recorded
 }
 
-type Driver = 'software' | 'hardware' | 'matrix units'
+/** The published codec, a trained one and a tiny one, each on what its device would choose. */
+const codecs = {
+  'dac 44 kHz': { ...dacNano, encoder_hidden_size: 64, decoder_hidden_size: 1536, hidden_size: 1024 },
+  'dac-nano': dacNano,
+  'dac-tiny': dacTiny,
+}
+
+function recordCodecs(): Recorded[] {
+  return Object.entries(codecs).flatMap(([model, json]) => {
+    const config = dacConfig(json)
+    return (
+      [
+        ['software', 'f32', 'f32'],
+        ['hardware', 'f32', 'bf16'],
+        ['hardware', 'f16', 'f16'],
+        ['matrix units', 'f16', 'f16'],
+      ] as const
+    ).flatMap(([driver, operand, format]) => {
+      const to = target(driver, operand, operand)
+      const w = dacWeights(unloaded(keep, format), config)
+      const name = `${model}, ${driver}, operand ${operand}, weights ${format}`
+      return [
+        { name: `${name}, decoder`, graph: decoderGraph(to, w) },
+        { name: `${name}, encoder`, graph: encoderGraph(to, config, w) },
+      ]
+    })
+  })
+}
+
+type Driver = (typeof drivers)[number]
 const target = (driver: Driver, operand: Target['operand'], cache: Target['cache']): Target => ({
   kind: 'webgpu',
   software: driver === 'software',
@@ -70,13 +149,22 @@ const target = (driver: Driver, operand: Target['operand'], cache: Target['cache
 })
 const MATRIX = 'chromium-experimental-subgroup-matrix'
 
+const keep = (label: string, shape: Shape, format: Format) => tensor({ label, shape, format, place: 'kept' })
+
 function recordModel(json: unknown, target: Target, format: StoredFormat): Graph {
-  const keep = (label: string, shape: Shape, format: Format) => tensor({ label, shape, format, place: 'kept' })
   const device: Partial<Device> = { target, keep }
   const config = textConfig(json)
   const pools = makePools(device as Device, config)
   const head = keep('head', [256, config.hidden], format)
   return textGraph(target, config, textWeights(unloaded(keep, format), config), pools.layers, head)
+}
+
+function recordSpeech(json: unknown, target: Target, format: StoredFormat, layers: 'q8' | undefined, phase: Phase) {
+  const keep = (label: string, shape: Shape, format: Format) => tensor({ label, shape, format, place: 'kept' })
+  const device: Partial<Device> = { target, keep }
+  const config = zonosConfig(json)
+  const weights = zonosWeights(unloaded(keep, format), config, { layers })
+  return speechGraph(target, config, weights, makeMemory(device as Device, config), phase)
 }
 
 /** Answers every request for a tensor, whatever its name. */
@@ -85,9 +173,11 @@ function unloaded(keep: Device['keep'], format: StoredFormat): Weights {
     has: () => false,
     shapeOf: () => undefined,
     rows: (_, [rows = 0, width = 0]) => ({ rows, width, format, bytesPerRow: 0, read: async () => new Uint8Array() }),
+    values: (_, shape) => ({ shape, data: new Float32Array() }),
     vector: (name, shape) => keep(name, shape, 'f32'),
     vectors: (label, names, width) => keep(label, [names.length, width], 'f32'),
-    matrix: (name, shape) => keep(name, shape, format),
+    matrix: (name, shape, as) => keep(name, shape, as ?? format),
+    arranged: (name, _, shape, __, as = format) => keep(name, shape, as),
     stack: (label, parts, width) => keep(label, [parts.reduce((n, { rows }) => n + rows, 0), width], format),
   }
   return asked as Weights

@@ -1,0 +1,176 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text as readAll } from 'node:stream/consumers'
+import { addAbortSignal } from 'node:stream'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { printSpoken, printSpeechProgress } from '../apps/tts/print.ts'
+import {
+  decodeWav,
+  type DeviceChoice,
+  deviceChoices,
+  encodeWav,
+  InputError,
+  loadTts,
+  mono,
+  openDevice,
+  type Precision,
+  type SayOptions,
+  type Tts,
+} from '../index.ts'
+
+interface SayFlags {
+  readonly output: string
+  readonly language: string
+  readonly seed: number
+  readonly voice: number
+  readonly speaker?: string
+  readonly rate?: number
+  readonly pitch?: number
+  readonly fmax?: number
+  readonly emotion?: SayOptions['emotion']
+  readonly cfg?: number
+  readonly temperature?: number
+  readonly minP?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly maxSeconds?: number
+  readonly prefix?: string
+  readonly format: 's16' | 'f32'
+  readonly model?: string
+  readonly codec?: string
+  readonly device: DeviceChoice
+  readonly precision: Precision
+}
+
+interface Host {
+  readonly root: string // of the package
+  readonly signal: AbortSignal
+  readonly clear: string // ends the line of progress
+  readonly note: (line: string) => void
+}
+
+/** Where the codec of the published checkpoints is. */
+const CODEC = 'hf:descript/dac_44khz'
+
+/** `pronounce say`: speech into a WAV file, everything else on stderr. */
+async function say(text: string, flags: SayFlags, { root, signal, clear, note }: Host): Promise<void> {
+  const words = text === '-' ? (await readAll(addAbortSignal(signal, process.stdin))).trim() : text
+  const speaker = flags.speaker === undefined ? undefined : await readSpeaker(flags.speaker)
+  const device = await openDevice(flags.device, {
+    precision: flags.precision,
+    onWarning: (message) => note(`warning: ${message}`),
+  })
+  try {
+    note(`device: ${device.report.line}`)
+    const inside = (name: string) => join(root, 'public/models', name)
+    const live = process.stderr.isTTY === true
+    const tts = await loadTts(flags.model ?? inside('zonos-nano'), {
+      device,
+      codec: flags.codec ?? (flags.model === undefined ? inside('dac-nano') : CODEC),
+      signal,
+      onProgress: live
+        ? ({ loadedBytes, totalBytes }) =>
+            void process.stderr.write(`${clear}loading ${Math.round((100 * loadedBytes) / totalBytes)} %`)
+        : undefined,
+    })
+    const audioPrefix = flags.prefix === undefined ? undefined : await readPrefix(flags.prefix, tts, signal)
+    const { language, voice, emotion, fmax, cfg, maxSeconds, seed, temperature, minP, topP, topK } = flags
+    const spoken = await tts.say(words, {
+      ...{ language, voice, speaker, emotion, fmax, speakingRate: flags.rate, pitchStd: flags.pitch },
+      ...{ cfgScale: cfg, maxSeconds, audioPrefix, signal },
+      sampling: { seed, ...defined({ temperature, minP, topP, topK }) },
+      onProgress: live ? (p) => void process.stderr.write(`${clear}${printSpeechProgress(p, tts)}`) : undefined,
+    })
+    process.stderr.write(clear)
+    const wav = encodeWav(spoken.samples, spoken.sampleRate, flags.format)
+    if (flags.output === '-') process.stdout.write(wav)
+    else await writeFile(flags.output, wav)
+    for (const line of printSpoken(spoken)) note(line)
+    if (flags.model === undefined)
+      note(
+        'note: the small voice that comes with pronounce spoke: English, one speaker, short sentences; ' +
+          'for the full model add --model hf:Zyphra/Zonos-v0.1-transformer',
+      )
+    await tts.dispose()
+  } finally {
+    await device.dispose()
+  }
+}
+
+const defined = <A extends object>(values: A): Partial<A> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<A>
+
+/** A JSON file: the speaker's numbers, or { "speaker": [...] }. */
+async function readSpeaker(path: string): Promise<readonly number[]> {
+  const fail = (what: string, cause?: unknown) =>
+    new InputError(`--speaker: ${path} ${what}, expected a JSON array of numbers`, 'input', { cause })
+  const json = await readFile(path, 'utf8').catch((cause: Error) => {
+    throw fail(`cannot be read (${cause.message})`, cause)
+  })
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch (cause) {
+    throw fail(`is not JSON (${(cause as Error).message})`, cause)
+  }
+  const numbers = Array.isArray(value) ? value : (value as { speaker?: unknown } | null)?.speaker
+  if (Array.isArray(numbers) && numbers.every((n) => typeof n === 'number')) return numbers
+  throw fail('holds something else')
+}
+
+async function readPrefix(path: string, tts: Tts, signal: AbortSignal) {
+  const file = await readFile(path).catch((cause: Error) => {
+    throw new InputError(`--prefix: ${path} cannot be read (${cause.message}), expected a WAV file`, 'input', { cause })
+  })
+  const sound = decodeWav(file)
+  if (sound.rate !== tts.sampleRate)
+    throw new InputError(`--prefix: ${path} has ${sound.rate} Hz, expected ${tts.sampleRate}; resample it first`)
+  return tts.encode(mono(sound), { signal })
+}
+
+const number = (text: string): number => {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('Not a number.')
+  return value
+}
+
+/** 'happiness=1,anger=0.2' */
+function emotions(text: string): SayOptions['emotion'] {
+  const pairs = text.split(',').map((pair) => pair.split('='))
+  if (pairs.some((pair) => pair.length !== 2)) throw new InvalidArgumentError('Expected name=share,...')
+  return Object.fromEntries(pairs.map(([name, share]) => [name!.trim(), number(share!)]))
+}
+
+/** Adds the command to the program. */
+export function addSay(program: Command, host: Host): void {
+  program
+    .command('say')
+    .description('say a text, into a WAV file')
+    .argument('<text>', 'the text, with IPA between slashes where it should be exact; - reads stdin')
+    .requiredOption('-o, --output <file.wav>', 'where the speech goes; - is stdout')
+    .option('-l, --language <code>', 'one of espeak-ng’s', 'en-us')
+    .option('-s, --seed <n>', 'the same seed, the same speech', number, 0)
+    .option('--voice <n>', 'seed of a made-up voice', number, 0)
+    .option('--speaker <file.json>', 'a voice: the numbers of a speaker embedding')
+    .option('--rate <n>', 'phonemes a second: 10 is slow, 30 very fast (default: 15)', number)
+    .option('--pitch <n>', 'how much it varies: 20 to 45 is normal, 60 to 150 lively (default: 20)', number)
+    .option(
+      '--emotion <name=share,...>',
+      'happiness, sadness, disgust, fear, surprise, anger, other, neutral',
+      emotions,
+    )
+    .option('--fmax <hertz>', 'highest frequency (default: 22050)', number)
+    .option('--cfg <n>', 'how far it keeps to all this; 1 is fastest (default: 2)', number)
+    .option('--temperature <n>', '0: the most probable codes always (default: 1)', number)
+    .option('--min-p <n>', 'least share of the most probable code’s probability (default: 0.1)', number)
+    .option('--top-p <n>', 'draw from the most probable codes that together reach this', number)
+    .option('--top-k <n>', 'draw from so many of the most probable codes', number)
+    .option('--max-seconds <n>', 'speech at most (default: 30)', number)
+    .option('--prefix <file.wav>', 'earlier speech of 44.1 kHz that is continued; the text says it too')
+    .addOption(new Option('--format <kind>', 'of the samples').choices(['s16', 'f32']).default('s16'))
+    .option('-m, --model <where>', 'a Zonos checkpoint: folder, URL or hf:owner/name (default: the small voice inside)')
+    .option('--codec <where>', `a DAC checkpoint (default: the small one, or with --model ${CODEC})`)
+    .addOption(new Option('-d, --device <kind>', 'where to run').choices(deviceChoices).default('auto'))
+    .addOption(new Option('-p, --precision <kind>', 'f32: no half precision').choices(['auto', 'f32']).default('auto'))
+    .action((text: string, flags: SayFlags) => say(text, flags, host))
+}

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTts } from '../../../src/apps/tts/tts.ts'
+import { loadTts } from '../../../src/apps/tts/load.ts'
+import { printSpeechProgress, printSpoken } from '../../../src/apps/tts/print.ts'
+import { cpuDevice } from '../../../src/device/cpu.ts'
+import type { Device } from '../../../src/device/device.ts'
+import {
+  DeviceError,
+  InputError,
+  type SayOptions,
+  type SpeechProgress,
+  type Tts,
+  WeightsError,
+} from '../../../src/index.ts'
+
+const models = 'public/models'
+const open = (device: Device, options: { signal?: AbortSignal } = {}) =>
+  loadTts(`${models}/zonos-nano`, { device, codec: `${models}/dac-nano`, ...options })
+
+/** IPA, so that nothing but the model speaks, and little of it, so that it is quick. */
+const text = '/haɪ/!'
+const brief: SayOptions = { maxSeconds: 0.2 }
+
+let device: Device
+let tts: Tts
+beforeAll(async () => {
+  device = cpuDevice('test')
+  tts = await open(device)
+})
+afterAll(async () => {
+  await tts.dispose()
+  expect(device.memory.keptBytes).toBe(0)
+})
+
+test('says a word of the length that its codes have', async () => {
+  const progress: SpeechProgress[] = []
+  const { samples, sampleRate, codes, phonemes, ended, took, unknown } = await tts.say(text, {
+    ...brief,
+    onProgress: (p) => progress.push(p),
+  })
+  expect(sampleRate).toBe(44100)
+  expect(phonemes).toBe('haɪ!')
+  expect(ended).toBe('length')
+  expect(codes.frames).toBe(Math.ceil((0.2 * 44100) / 512))
+  expect(samples.length).toBe(512 * codes.frames)
+  expect(samples.every((v) => Math.abs(v) <= 1)).toBe(true)
+  expect(samples.some((v) => Math.abs(v) > 1e-3)).toBe(true)
+  expect(unknown).toEqual([])
+  expect(progress.at(-1)!.frames).toBe(codes.frames)
+  expect(progress.map(({ frames }) => frames)).toEqual([...progress.keys()].map((i) => i + 1))
+  expect(took.all).toBeGreaterThanOrEqual(took.language + took.codec - 1e-3)
+})
+
+test('the same seed says the same, another one something else, and so do voices and conditions', async () => {
+  const said = async (options: SayOptions): Promise<number[]> => [
+    ...(await tts.say(text, { ...brief, ...options })).codes.data,
+  ]
+  const first = await said({ sampling: { seed: 7 } })
+  expect(await said({ sampling: { seed: 7 } })).toEqual(first)
+  expect(await said({ sampling: { seed: 8 } })).not.toEqual(first)
+  expect(await said({ sampling: { seed: 7 }, voice: 1 })).not.toEqual(first)
+  expect(await said({ sampling: { seed: 7 }, cfgScale: 1 })).not.toEqual(first)
+  expect(await said({ sampling: { seed: 7 }, negative: { speakingRate: 40 } })).not.toEqual(first)
+})
+
+test('calls made together are answered one after another, each as if alone', async () => {
+  const [a, b] = await Promise.all([1, 2].map((seed) => tts.say(text, { ...brief, sampling: { seed } })))
+  expect((await tts.say(text, { ...brief, sampling: { seed: 1 } })).samples).toEqual(a!.samples)
+  expect((await tts.say(text, { ...brief, sampling: { seed: 2 } })).samples).toEqual(b!.samples)
+})
+
+test('continues earlier speech, whose sound is not said again', async () => {
+  const { samples } = await tts.say(text, brief)
+  const audioPrefix = await tts.encode(samples.subarray(0, 512 * 5))
+  expect(audioPrefix.frames).toBe(5)
+  const next = await tts.say(text, { maxSeconds: 0.1, audioPrefix })
+  expect([...next.codes.data.subarray(0, 45)]).toEqual([...audioPrefix.data])
+  expect(next.samples.length).toBe(512 * (next.codes.frames - 5))
+})
+
+describe('refuses', () => {
+  test.each([
+    ['an empty text', '  ', {}, /text/],
+    ['no time', text, { maxSeconds: 0 }, /^say: maxSeconds is 0/],
+    ['a rate out of range', text, { speakingRate: 99 }, /speaking/],
+    ['an unknown language', text, { language: 'xx' }, /xx/],
+    ['a speaker of another length', text, { speaker: [1, 2, 3] }, /speaker/],
+    ['a seed that is none', text, { sampling: { seed: -1 } }, /^sampling: seed is -1/],
+  ] as const)('%s, and goes on', async (_, words, options, message) => {
+    const refused = tts.say(words, { ...brief, ...options } as SayOptions)
+    await expect(refused).rejects.toThrow(message)
+    await expect(refused).rejects.toBeInstanceOf(InputError)
+    expect((await tts.say(text, { maxSeconds: 0.05 })).codes.frames).toBeGreaterThan(0)
+  })
+})
+
+test('an abort is heard while it speaks, before it begins and while it loads', async () => {
+  const abort = new AbortController()
+  const onProgress = () => abort.abort('enough')
+  await expect(tts.say(text, { maxSeconds: 5, signal: abort.signal, onProgress })).rejects.toBe('enough')
+  await expect(tts.say(text, { signal: AbortSignal.abort('early') })).rejects.toBe('early')
+  const empty = cpuDevice('test')
+  await expect(open(empty, { signal: AbortSignal.abort('late') })).rejects.toBe('late')
+  expect(empty.memory.keptBytes).toBe(0)
+})
+
+test('what is no codec leaves nothing on the device', async () => {
+  const empty = cpuDevice('test')
+  const wrong = loadTts(`${models}/zonos-nano`, { device: empty, codec: `${models}/decider-nano` })
+  await expect(wrong).rejects.toBeInstanceOf(WeightsError)
+  expect(empty.memory.keptBytes).toBe(0)
+})
+
+test('dispose ends what is being said and frees all', async () => {
+  const own = cpuDevice('test')
+  const other = await open(own)
+  const speaking = other.say(text, { maxSeconds: 5 })
+  const gone = expect(speaking).rejects.toMatchObject({ code: 'disposed' })
+  await Promise.all([other.dispose(), other.dispose(), gone])
+  expect(own.memory.keptBytes).toBe(0)
+  await expect(other.say(text)).rejects.toBeInstanceOf(DeviceError)
+})
+
+test('without espeak-ng says what to install, and IPA goes on', async () => {
+  const missing = () => Promise.reject(new InputError('phonemes: npm i @echogarden/espeak-ng-emscripten'))
+  const language = { config: { hidden: 8 }, generate: () => expect.unreachable() }
+  const voice = {
+    language,
+    weights: { conditioners: [] },
+    codec: { config: { sampleRate: 44100, hop: 512, codebooks: { count: 9 } } },
+  }
+  const bare = createTts(voice as never, device, missing, () => {})
+  await expect(bare.say('Hello.')).rejects.toThrow('npm i @echogarden/espeak-ng-emscripten')
+})
+
+test('prints how far it is and how it went', () => {
+  const line = printSpeechProgress({ frames: 43, expectedFrames: 86, seconds: 2 }, { framesPerSecond: 86 })
+  expect(line).toBe('speaking 0.5 s, 0.25 times real time, about 2 s left')
+  const spoken = { samples: new Float32Array(44100), sampleRate: 44100, codes: { frames: 86, data: new Uint16Array() } }
+  const rest = {
+    phonemes: 'haɪ',
+    unknown: ['ß'],
+    seed: 3,
+    ended: 'length',
+    took: { language: 1.5, codec: 0.5, all: 2 },
+  } as const
+  expect(printSpoken({ ...spoken, ...rest })).toEqual([
+    'phonemes: haɪ',
+    'speech: 1.00 s in 2.0 s (codes 1.5 s, sound 0.5 s), 0.50 times real time, seed 3',
+    'note: the model does not know "ß"',
+    'note: it did not come to an end by itself; --max-seconds allows more',
+  ])
+})

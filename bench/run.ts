@@ -8,8 +8,9 @@ import { kernels } from './kernels.bench.ts'
 import { save, table } from './measure.ts'
 import { prefill } from './prefill.bench.ts'
 import { prefix } from './prefix.bench.ts'
+import { speech } from './speech.bench.ts'
 
-const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix }
+const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix, speech }
 
 const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(benches).join(', ')}
 
@@ -20,7 +21,7 @@ const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(be
   --software           lets a software adapter pass; its times say nothing about GPUs
   --without A,B        features to do without: shader-f16, subgroups, chromium-experimental-subgroup-matrix
   --disable A,B        variants to do without, by kernel name
-  --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels)
+  --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels); speech knows tiny alone
   --limit TOKENS       skips what is longer (prefill, kernels)
   --heights A,B        rows of the products; default 64,256,1024 (kernels)
   --sweep linear       every plan that fits a product; --plan TEXT: whose name begins so (kernels)

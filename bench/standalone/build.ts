@@ -9,6 +9,7 @@ const outDir = join(root, '.cache/bench')
 /** `vite build --mode bench`: .cache/bench/run.mjs. `vite build --mode gputests`: .cache/bench/tests.mjs. */
 export const standalone: Readonly<Record<string, UserConfig>> = {
   bench: single('bench/run.ts', 'run'),
+  likeness: single('bench/likeness.ts', 'likeness'),
   gputests: {
     ...single('bench/standalone/main.ts', 'tests'),
     resolve: { alias: { vitest: join(import.meta.dirname, 'vitest.ts') } },

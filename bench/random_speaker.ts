@@ -1,0 +1,74 @@
+import nano from '../public/models/zonos-nano/config.json' with { type: 'json' }
+import type { Device } from '../src/device/device.ts'
+import { GROUP, quantize } from '../src/device/quants.ts'
+import type { Format, Shape, Tensor } from '../src/graph/tensor.ts'
+import { hash, type Range } from '../src/kernels/fill_random.ts'
+import { type ZonosConfig, zonosConfig } from '../src/models/zonos/config.ts'
+import { type ZonosWeights, zonosWeights } from '../src/models/zonos/weights.ts'
+import type { Weights } from '../src/weights/load.ts'
+import { around, fill } from './random_model.ts'
+
+export interface RandomSpeaker {
+  readonly c: ZonosConfig
+  readonly w: ZonosWeights
+  release(): void
+}
+
+/** config.json of Zonos v0.1-transformer; `tiny` is zonos-nano's, for smoke tests. */
+export function speakerShape(tiny: boolean): ZonosConfig {
+  if (tiny) return zonosConfig(nano)
+  const heads = { num_heads: 16, num_heads_kv: 4, head_dim: 128, rotary_emb_dim: 128 }
+  const sizes = { d_model: 2048, attn_mlp_d_intermediate: 8192, n_layer: 26, attn_layer_idx: [...Array(26).keys()] }
+  return zonosConfig({
+    ...nano,
+    backbone: { ...nano.backbone, ...sizes, attn_cfg: { ...nano.backbone.attn_cfg, ...heads } },
+  })
+}
+
+/** Weights of a config's shapes without a checkpoint: the same for the same seed, activations as large as inputs. */
+export async function randomSpeaker(device: Device, c: ZonosConfig, layers?: 'q8', seed = 1): Promise<RandomSpeaker> {
+  const fills: { t: Tensor; range: Range }[] = []
+  const keep = (label: string, shape: Shape, format: Format, range: Range): Tensor => {
+    const t = device.keep(label, shape, format)
+    fills.push({ t, range })
+    return t
+  }
+  const matrixFormat = device.target.operand === 'f16' ? 'f16' : 'bf16'
+  const matrix = (label: string, rows: number, width: number, format: Format = matrixFormat): Tensor =>
+    keep(label, [rows, width], format, around(0, Math.sqrt(3 / width)))
+  const weights: Partial<Weights> = {
+    values: (_, shape) => ({ shape, data: new Float32Array() }),
+    vector: (name, shape) => keep(name, shape, 'f32', around(0, 0.1)),
+    vectors: (label, names, width) => keep(label, [names.length, width], 'f32', around(0.5, 0.5)),
+    matrix: (name, [rows = 0, width = 0], format) => matrix(name, rows, width, format),
+    stack: (label, parts, width) =>
+      matrix(
+        label,
+        parts.reduce((n, { rows }) => n + rows, 0),
+        width,
+      ),
+  }
+  const w = zonosWeights(weights as Weights, c, { layers })
+  for (const [i, { t, range }] of fills.entries()) {
+    if (t.format === 'q8') await fillQuants(device, t, range, seed + i)
+    else await fill(device, t, range, seed + i)
+  }
+  await device.flush()
+  return { c, w, release: () => fills.forEach(({ t }) => void device.release(t)) }
+}
+
+const PIECE = 2 ** 20
+
+/** A piece of random weights, quantised, over and over. */
+async function fillQuants(device: Device, t: Tensor, { high }: Range, seed: number): Promise<void> {
+  const [rows, width] = t.shape as [number, number]
+  const all = rows * width
+  const noise = Float32Array.from({ length: Math.min(all, PIECE) }, (_, i) => high * (hash(seed + i) / 2 ** 31 - 1))
+  const { quants, scales } = quantize(noise)
+  for (let at = 0; at < all; at += PIECE) {
+    const n = Math.min(PIECE, all - at)
+    device.write(t, new Uint8Array(quants.buffer, 0, n), at)
+    device.write(t, new Uint8Array(scales.buffer, 0, (2 * n) / GROUP), all + (2 * at) / GROUP)
+  }
+  await device.flush()
+}

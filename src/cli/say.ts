@@ -40,6 +40,7 @@ interface SayFlags {
   readonly codec?: string
   readonly device: DeviceChoice
   readonly precision: Precision
+  readonly weights: 'auto' | 'q8'
 }
 
 interface Host {
@@ -67,6 +68,7 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
     const tts = await loadTts(flags.model ?? inside('zonos-nano'), {
       device,
       codec: flags.codec ?? (flags.model === undefined ? inside('dac-nano') : CODEC),
+      weights: flags.weights,
       signal,
       onProgress: live
         ? ({ loadedBytes, totalBytes }) =>
@@ -172,5 +174,8 @@ export function addSay(program: Command, host: Host): void {
     .option('--codec <where>', `a DAC checkpoint (default: the small one, or with --model ${CODEC})`)
     .addOption(new Option('-d, --device <kind>', 'where to run').choices(deviceChoices).default('auto'))
     .addOption(new Option('-p, --precision <kind>', 'f32: no half precision').choices(['auto', 'f32']).default('auto'))
+    .addOption(
+      new Option('--weights <kind>', 'q8: 8-bit weights, half the memory').choices(['auto', 'q8']).default('auto'),
+    )
     .action((text: string, flags: SayFlags) => say(text, flags, host))
 }

@@ -104,6 +104,14 @@ test('an abort is heard while it speaks, before it begins and while it loads', a
   expect(empty.memory.keptBytes).toBe(0)
 })
 
+test('8-bit weights take half the memory, and speak', async () => {
+  const own = cpuDevice('test')
+  const small = await loadTts(`${models}/zonos-nano`, { device: own, codec: `${models}/dac-nano`, weights: 'q8' })
+  expect(own.memory.keptBytes).toBeLessThan(0.7 * device.memory.keptBytes)
+  expect((await small.say(text, brief)).samples.some((v) => Math.abs(v) > 1e-3)).toBe(true)
+  await small.dispose()
+})
+
 test('what is no codec leaves nothing on the device', async () => {
   const empty = cpuDevice('test')
   const wrong = loadTts(`${models}/zonos-nano`, { device: empty, codec: `${models}/decider-nano` })

@@ -1,5 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, constants, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { addAbortSignal } from 'node:stream'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -15,6 +15,7 @@ import {
   openDevice,
   type Precision,
   type SayOptions,
+  type Sound,
   type Tts,
 } from '../index.ts'
 
@@ -56,6 +57,7 @@ const CODEC = 'hf:descript/dac_44khz'
 /** `pronounce say`: speech into a WAV file, everything else on stderr. */
 async function say(text: string, flags: SayFlags, { root, signal, clear, note }: Host): Promise<void> {
   const words = text === '-' ? (await readAll(addAbortSignal(signal, process.stdin))).trim() : text
+  await expectWritable(flags.output) // before the work, not after it
   const speaker = flags.speaker === undefined ? undefined : await readSpeaker(flags.speaker)
   const device = await openDevice(flags.device, {
     precision: flags.precision,
@@ -81,13 +83,16 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
       ...{ language, voice, speaker, emotion, fmax, speakingRate: flags.rate, pitchStd: flags.pitch },
       ...{ cfgScale: cfg, maxSeconds, audioPrefix, signal },
       sampling: { seed, ...defined({ temperature, minP, topP, topK }) },
+      onPhonemes: (phonemes) => note(`phonemes: ${phonemes}`),
       onProgress: live ? (p) => void process.stderr.write(`${clear}${printSpeechProgress(p, tts)}`) : undefined,
     })
     process.stderr.write(clear)
     const wav = encodeWav(spoken.samples, spoken.sampleRate, flags.format)
     if (flags.output === '-') process.stdout.write(wav)
-    else await writeFile(flags.output, wav)
+    else await writeFile(flags.output, wav).catch((cause: Error) => Promise.reject(unwritable(flags.output, cause)))
     for (const line of printSpoken(spoken)) note(line)
+    if (flags.model === undefined && !/^en/i.test(language))
+      note(`note: the small voice knows English alone; ${language} asks for --model`)
     if (flags.model === undefined)
       note(
         'note: the small voice that comes with pronounce spoke: English, one speaker, short sentences; ' +
@@ -98,6 +103,25 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
     await device.dispose()
   }
 }
+
+async function expectWritable(path: string): Promise<void> {
+  if (path === '-') {
+    if (process.stdout.isTTY) throw new InputError('--output: stdout is a terminal, expected a file or a pipe')
+    return
+  }
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isDirectory()) throw new InputError(`--output: ${path} is a folder, expected a file`)
+  await access(found ? path : dirname(path), constants.W_OK).catch((cause) => Promise.reject(unwritable(path, cause)))
+}
+
+const unwritable = (path: string, cause: Error): InputError =>
+  new InputError(
+    `--output: ${path} cannot be written (${cause.message}), expected a file in a folder that is there`,
+    'input',
+    {
+      cause,
+    },
+  )
 
 const defined = <A extends object>(values: A): Partial<A> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<A>
@@ -124,7 +148,12 @@ async function readPrefix(path: string, tts: Tts, signal: AbortSignal) {
   const file = await readFile(path).catch((cause: Error) => {
     throw new InputError(`--prefix: ${path} cannot be read (${cause.message}), expected a WAV file`, 'input', { cause })
   })
-  const sound = decodeWav(file)
+  let sound: Sound
+  try {
+    sound = decodeWav(file)
+  } catch (cause) {
+    throw new InputError(`--prefix: ${path}: ${(cause as Error).message}`, 'input', { cause })
+  }
   if (sound.rate !== tts.sampleRate)
     throw new InputError(`--prefix: ${path} has ${sound.rate} Hz, expected ${tts.sampleRate}; resample it first`)
   return tts.encode(mono(sound), { signal })

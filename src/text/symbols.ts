@@ -27,5 +27,8 @@ export function phonemeIds(phonemes: string): Uint32Array {
   return Uint32Array.of(special.begin, ...inner, special.end)
 }
 
+/** Is there a sound among the symbols, not only marks and what has no symbol? */
+export const hasSound = (phonemes: string): boolean => [...phonemes].some((s) => ids.has(s) && !marks.includes(s))
+
 /** The code points of a string of phonemes that Zonos has no symbol for, each once. */
 export const unknownSymbols = (phonemes: string): string[] => [...new Set(phonemes)].filter((s) => !ids.has(s))

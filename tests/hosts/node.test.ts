@@ -290,9 +290,10 @@ describe('say', () => {
     [['Hi.', '-o', 'x.wav', '--seed', 'many'], 2, /Not a number/],
     [['Hi.', '-o', 'x.wav', '--language', 'xx'], 1, /xx/],
     [['', '-o', 'x.wav'], 1, /text/],
+    [['Hi.', '-o', folder], 1, /--output: .+ is a folder, expected a file/],
     [['Hi.', '-o', 'x.wav', '--speaker', 'package.json'], 1, /--speaker: package.json holds something else/],
     [['Hi.', '-o', 'x.wav', '--prefix', 'package.json'], 1, /WAV/],
-    [['Hi.', '-o', join(folder, 'no/such/x.wav'), ...brief], 1, /ENOENT/],
+    [['Hi.', '-o', join(folder, 'no/such/x.wav'), ...brief], 1, /--output: .+ cannot be written/],
   ] as const)('%j is refused', async (args, code, message) => {
     const finished = await say(...args, '--device', 'cpu')
     expect(finished.code).toBe(code)

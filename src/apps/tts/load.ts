@@ -1,9 +1,8 @@
 import { untilAborted } from '../../device/abort.ts'
 import type { Device } from '../../device/device.ts'
-import { dacConfig } from '../../models/dac/config.ts'
-import { dacSession } from '../../models/dac/session.ts'
-import { dacWeights } from '../../models/dac/weights.ts'
-import { zonosConfig } from '../../models/zonos/config.ts'
+import { WeightsError } from '../../errors.ts'
+import { loadDac } from '../../models/dac/load.ts'
+import { CODEBOOKS, EOS, zonosConfig } from '../../models/zonos/config.ts'
 import { zonosSession } from '../../models/zonos/session.ts'
 import { zonosWeights } from '../../models/zonos/weights.ts'
 import type { EspeakOptions } from '../../text/espeak.ts'
@@ -36,35 +35,33 @@ export interface LoadTtsOptions {
  */
 export async function loadTts(where: Where, options: LoadTtsOptions): Promise<Tts> {
   const { device, signal, onProgress } = options
-  const [model, codec] = [openSource(where), openSource(options.codec)]
-  const config = zonosConfig(await readJson(model, 'config.json', signal))
-  const codecConfig = dacConfig(await readJson(codec, 'config.json', signal))
+  const source = openSource(where)
+  const config = zonosConfig(await readJson(source, 'config.json', signal))
   const made: (() => void)[] = []
   const dispose = (): void => {
     for (const release of made.splice(0).reverse()) release()
   }
-  const loader = async (source: Source): Promise<Weights> => {
-    const weights = new Weights(await openCheckpoint(source, { signal }), device, {
+  try {
+    const codec = await loadDac(options.codec, { device, signal, onProgress }) // the smaller one first
+    made.push(() => codec.dispose())
+    const { codebooks } = codec.config
+    if (codebooks.count !== CODEBOOKS || codebooks.size !== EOS)
+      throw new WeightsError(
+        'unsupported',
+        `loadTts: the codec has ${codebooks.count} codebooks of ${codebooks.size}, expected ${CODEBOOKS} of ${EOS}`,
+      )
+    const stored = new Weights(await openCheckpoint(source, { signal }), device, {
       format: (stored) => (device.target.operand === 'f16' ? 'f16' : stored),
     })
-    made.push(() => weights.release())
-    return weights
-  }
-  try {
-    const [ofModel, ofCodec] = [await loader(model), await loader(codec)]
-    const [weights, codecWeights] = [
-      zonosWeights(ofModel, config, options.weights === 'q8' ? { layers: 'q8' } : {}),
-      dacWeights(ofCodec, codecConfig),
-    ]
-    await ofModel.stream({ signal, onProgress })
-    await ofCodec.stream({ signal, onProgress })
+    made.push(() => stored.release())
+    const weights = zonosWeights(stored, config, options.weights === 'q8' ? { layers: 'q8' } : {})
+    await stored.stream({ signal, onProgress })
     const language = zonosSession(device, config, weights)
     made.push(() => language.dispose())
-    const decoder = dacSession(device, codecConfig, codecWeights)
     await device.flush()
-    await untilAborted(Promise.all([language.program('decode'), decoder.programs()]), signal) // compiled before it speaks
-    const phonemizer = () => openPhonemizer({ ...options.phonemizer, signal })
-    return createTts({ language, weights, codec: decoder }, device, phonemizer, dispose)
+    await untilAborted(Promise.all([language.program('decode'), codec.programs()]), signal) // compiled before it speaks
+    const phonemizer = () => openPhonemizer(options.phonemizer)
+    return createTts({ language, weights, codec }, device, phonemizer, dispose)
   } catch (error) {
     dispose()
     throw error

@@ -13,10 +13,9 @@ export function printSpeechProgress(
 }
 
 /** What it said and how fast, a line each. */
-export function printSpoken({ samples, sampleRate, seed, ended, took, phonemes, unknown }: Spoken): string[] {
+export function printSpoken({ samples, sampleRate, seed, ended, took, unknown }: Spoken): string[] {
   const length = samples.length / sampleRate
   const lines = [
-    `phonemes: ${phonemes}`,
     `speech: ${length.toFixed(2)} s in ${seconds(took.all)} (codes ${seconds(took.language)}, sound ${seconds(took.codec)}), ` +
       `${(length / took.all).toFixed(2)} times real time, seed ${seed}`,
   ]

@@ -5,11 +5,12 @@ import { guidedPrefixes } from '../../models/zonos/conditioning.ts'
 import type { Conditions } from '../../models/zonos/conditions.ts'
 import type { Codes } from '../../models/zonos/delay.ts'
 import type { Sampling } from '../../models/zonos/sampler.ts'
+import { MOST_POSITIONS } from '../../models/zonos/request.ts'
 import type { ZonosSession } from '../../models/zonos/session.ts'
 import { randomVoice } from '../../models/zonos/voice.ts'
 import type { ZonosWeights } from '../../models/zonos/weights.ts'
 import { literalPhonemes, type Phonemizer } from '../../text/phonemes.ts'
-import { phonemeIds, unknownSymbols } from '../../text/symbols.ts'
+import { hasSound, phonemeIds, unknownSymbols } from '../../text/symbols.ts'
 
 export interface SayOptions extends Conditions {
   /** Seed of the voice where there is no `speaker`: the same seed, the same voice. Default 0. */
@@ -24,6 +25,8 @@ export interface SayOptions extends Conditions {
   /** Codes of earlier audio that is continued; its sound is not part of the result. */
   readonly audioPrefix?: Codes | undefined
   readonly signal?: AbortSignal | undefined
+  /** What is going to be said, as soon as it is known. */
+  readonly onPhonemes?: ((phonemes: string) => void) | undefined
   readonly onProgress?: ((progress: SpeechProgress) => void) | undefined
 }
 
@@ -73,6 +76,7 @@ export interface Voice {
 }
 
 const DEFAULT_SECONDS = 30
+const SPARE = 32 // positions of the other conditions and of the delay between codebooks
 const DEFAULT_RATE = 15 // phonemes a second, as upstream
 
 export function createTts(
@@ -103,12 +107,22 @@ export function createTts(
     const { voice = 0, negative, cfgScale, sampling, maxSeconds = DEFAULT_SECONDS, audioPrefix } = options
     if (!(maxSeconds > 0 && Number.isFinite(maxSeconds)))
       throw new InputError(`say: maxSeconds is ${maxSeconds}, expected a positive number`)
+    if (typeof text !== 'string') throw new InputError(`say: the text is ${typeof text}, expected a string`)
     const start = performance.now()
     const since = (from = start): number => (performance.now() - from) / 1000
     const conditions = conditionsOf(options)
     const phonemes = await phonemesOf(text, options.language ?? 'en-us')
     signal.throwIfAborted()
+    if (!hasSound(phonemes)) throw new InputError(`say: the text has nothing to say ("${phonemes}"), expected words`)
+    options.onPhonemes?.(phonemes)
     const ids = phonemeIds(phonemes)
+    const before = audioPrefix?.frames ?? 0
+    const most = Math.floor((MOST_POSITIONS - ids.length - SPARE - before) / framesPerSecond)
+    if (maxSeconds > most)
+      throw new InputError(
+        `say: maxSeconds is ${maxSeconds}, at most ${most} of this text; say it in pieces`,
+        'too_long',
+      )
     const width = weights.conditioners.find(({ config }) => config.name === 'speaker')?.config
     const speaker =
       conditions.speaker === undefined && width?.kind === 'passthrough'
@@ -131,7 +145,6 @@ export function createTts(
     )
     const decoding = performance.now()
     const all = spoken.codes
-    const before = audioPrefix?.frames ?? 0
     if (all.frames === before) throw new InputError('say: the model ended before the first frame; try another seed')
     const wave = await codec.decode(all.data, { signal })
     const samples = wave.subarray(before * hop)
@@ -185,6 +198,6 @@ export function createTts(
 /** The conditions among the options. */
 function conditionsOf(options: SayOptions): Conditions {
   const { voice: _v, negative: _n, cfgScale: _c, sampling: _s, maxSeconds: _m, ...rest } = options
-  const { audioPrefix: _a, signal: _g, onProgress: _p, ...conditions } = rest
+  const { audioPrefix: _a, signal: _g, onPhonemes: _h, onProgress: _p, ...conditions } = rest
   return conditions
 }

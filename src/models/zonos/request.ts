@@ -29,7 +29,7 @@ export interface Request {
 }
 
 /** Positions that the reference has rotary angles for. */
-const MOST_POSITIONS = 16384
+export const MOST_POSITIONS = 16384
 
 /** @throws InputError for what cannot be said */
 export function requestOf(speech: Speech, c: ZonosConfig): Request {

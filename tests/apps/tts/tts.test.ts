@@ -81,6 +81,10 @@ test('continues earlier speech, whose sound is not said again', async () => {
 describe('refuses', () => {
   test.each([
     ['an empty text', '  ', {}, /text/],
+    ['marks alone', '?! ...', {}, /nothing to say/],
+    ['a symbol alone', '/☃/', {}, /nothing to say/],
+    ['no text at all', undefined as never, {}, /the text is undefined, expected a string/],
+    ['more time than positions', text, { maxSeconds: 1000 }, /maxSeconds is 1000, at most 189 of this text/],
     ['no time', text, { maxSeconds: 0 }, /^say: maxSeconds is 0/],
     ['a rate out of range', text, { speakingRate: 99 }, /speaking/],
     ['an unknown language', text, { language: 'xx' }, /xx/],
@@ -153,7 +157,6 @@ test('prints how far it is and how it went', () => {
     took: { language: 1.5, codec: 0.5, all: 2 },
   } as const
   expect(printSpoken({ ...spoken, ...rest })).toEqual([
-    'phonemes: haɪ',
     'speech: 1.00 s in 2.0 s (codes 1.5 s, sound 0.5 s), 0.50 times real time, seed 3',
     'note: the model does not know "ß"',
     'note: it did not come to an end by itself; --max-seconds allows more',

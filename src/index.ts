@@ -57,6 +57,10 @@ export type { Codes } from './models/zonos/delay.ts'
 export type { Sampling } from './models/zonos/sampler.ts'
 /** A voice made up of a seed. */
 export { randomVoice } from './models/zonos/voice.ts'
+/** A text in sentences, with its numbers in words, and with a dictionary's words in IPA. */
+export { applyDictionary, type Pronunciations } from './text/dictionary.ts'
+export { type NumberStyle, numberStyleOf, readNumbers } from './text/numbers.ts'
+export { type SentenceOptions, sentences } from './text/sentences.ts'
 /** Text to IPA by espeak-ng, which is a package of its own. */
 export { openPhonemizer, type Phonemizer } from './text/phonemes.ts'
 export type { Progress } from './weights/load.ts'

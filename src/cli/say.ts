@@ -34,6 +34,8 @@ interface SayFlags {
   readonly minP?: number
   readonly topP?: number
   readonly topK?: number
+  readonly numbers?: 'spoken' | 'upstream' | 'written'
+  readonly dictionary?: string
   readonly maxSeconds?: number
   readonly prefix?: string
   readonly format: 's16' | 'f32'
@@ -59,6 +61,8 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
   const words = text === '-' ? (await readAll(addAbortSignal(signal, process.stdin))).trim() : text
   await expectWritable(flags.output) // before the work, not after it
   const speaker = flags.speaker === undefined ? undefined : await readSpeaker(flags.speaker)
+  const dictionary = flags.dictionary === undefined ? undefined : await readDictionary(flags.dictionary)
+  const numbers = flags.numbers === 'written' ? 'as written' : flags.numbers
   const device = await openDevice(flags.device, {
     precision: flags.precision,
     onWarning: (message) => note(`warning: ${message}`),
@@ -81,7 +85,7 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
     const { language, voice, emotion, fmax, cfg, maxSeconds, seed, temperature, minP, topP, topK } = flags
     const spoken = await tts.say(words, {
       ...{ language, voice, speaker, emotion, fmax, speakingRate: flags.rate, pitchStd: flags.pitch },
-      ...{ cfgScale: cfg, maxSeconds, audioPrefix, signal },
+      ...{ cfgScale: cfg, maxSeconds, audioPrefix, numbers, dictionary, signal },
       sampling: { seed, ...defined({ temperature, minP, topP, topK }) },
       onPhonemes: (phonemes) => note(`phonemes: ${phonemes}`),
       onProgress: live ? (p) => void process.stderr.write(`${clear}${printSpeechProgress(p, tts)}`) : undefined,
@@ -128,20 +132,33 @@ const defined = <A extends object>(values: A): Partial<A> =>
 
 /** A JSON file: the speaker's numbers, or { "speaker": [...] }. */
 async function readSpeaker(path: string): Promise<readonly number[]> {
-  const fail = (what: string, cause?: unknown) =>
-    new InputError(`--speaker: ${path} ${what}, expected a JSON array of numbers`, 'input', { cause })
-  const json = await readFile(path, 'utf8').catch((cause: Error) => {
-    throw fail(`cannot be read (${cause.message})`, cause)
-  })
-  let value: unknown
-  try {
-    value = JSON.parse(json)
-  } catch (cause) {
-    throw fail(`is not JSON (${(cause as Error).message})`, cause)
-  }
+  const expected = 'a JSON array of numbers'
+  const value = await readJson('--speaker', path, expected)
   const numbers = Array.isArray(value) ? value : (value as { speaker?: unknown } | null)?.speaker
   if (Array.isArray(numbers) && numbers.every((n) => typeof n === 'number')) return numbers
-  throw fail('holds something else')
+  throw new InputError(`--speaker: ${path} holds something else, expected ${expected}`)
+}
+
+/** A JSON file: { "word": "/IPA/ or other words" }. */
+async function readDictionary(path: string): Promise<Record<string, string>> {
+  const expected = 'a JSON object of words and what is said for them'
+  const value = await readJson('--dictionary', path, expected)
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (isObject && Object.values(value).every((said) => typeof said === 'string')) return value as Record<string, string>
+  throw new InputError(`--dictionary: ${path} holds something else, expected ${expected}`)
+}
+
+async function readJson(flag: string, path: string, expected: string): Promise<unknown> {
+  const fail = (what: string, cause: Error) =>
+    new InputError(`${flag}: ${path} ${what} (${cause.message}), expected ${expected}`, 'input', { cause })
+  const json = await readFile(path, 'utf8').catch((cause: Error) => {
+    throw fail('cannot be read', cause)
+  })
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw fail('is not JSON', cause as Error)
+  }
 }
 
 async function readPrefix(path: string, tts: Tts, signal: AbortSignal) {
@@ -196,6 +213,13 @@ export function addSay(program: Command, host: Host): void {
     .option('--min-p <n>', 'least share of the most probable code’s probability (default: 0.1)', number)
     .option('--top-p <n>', 'draw from the most probable codes that together reach this', number)
     .option('--top-k <n>', 'draw from so many of the most probable codes', number)
+    .addOption(
+      new Option(
+        '--numbers <kind>',
+        'upstream: as Zonos’ own; written: by espeak-ng (default: spoken in English)',
+      ).choices(['spoken', 'upstream', 'written']),
+    )
+    .option('--dictionary <file.json>', 'words, and the /IPA/ or other words that are said for them')
     .option('--max-seconds <n>', 'speech at most (default: 30)', number)
     .option('--prefix <file.wav>', 'earlier speech of 44.1 kHz that is continued; the text says it too')
     .addOption(new Option('--format <kind>', 'of the samples').choices(['s16', 'f32']).default('s16'))

@@ -61,6 +61,13 @@ export function piecesOf(text: string): Piece[] {
   return pieces.filter((piece) => piece.text !== '')
 }
 
+/** The text with its words changed by `change`, and IPA between slashes as it was. */
+export function mapWords(text: string, change: (words: string) => string): string {
+  const parts = text.split(between).map((part, i) => (i % 2 === 1 ? `/${part}/` : change(part)))
+  // a letter beside a slash would end the IPA: what was "50%/ipa/" gets a space
+  return parts.reduce((all, part, i) => all + (i > 0 && /[\p{L}\p{N}]$/u.test(all) && part !== '' ? ' ' : '') + part)
+}
+
 function expectText(text: string): Piece[] {
   if (text.trim() === '') throw new InputError(`phonemes: text is ${JSON.stringify(text)}, expected something to say`)
   return piecesOf(text)

@@ -277,6 +277,18 @@ describe('say', () => {
     expect(channels.map(({ length }) => length)).toEqual([9 * 512])
   })
 
+  test('numbers are read as asked, and words as a dictionary says', async () => {
+    const dictionary = join(folder, 'words.json')
+    writeFileSync(dictionary, JSON.stringify({ nginx: 'engine x' }))
+    const phonemes = async (...args: string[]): Promise<string | undefined> =>
+      /^phonemes: (.*)$/m.exec((await say(...args, '-o', join(folder, 'n.wav'), ...brief)).stderr)?.[1]
+    const spoken = await phonemes('five euros and ninety-nine cents')
+    expect(spoken).toMatch(/jˈʊɹɹoʊz/)
+    expect(await phonemes('€5.99', '--numbers', 'spoken')).toBe(spoken)
+    expect(await phonemes('€5.99', '--numbers', 'written')).not.toBe(spoken)
+    expect(await phonemes('nginx', '--dictionary', dictionary)).toBe(await phonemes('engine x'))
+  })
+
   test('- is stdout', async () => {
     const child = spawnSync(process.execPath, ['dist/cli.js', 'say', '/haɪ/', '-o', '-', '--format', 'f32', ...brief], {
       cwd: root,

@@ -9,6 +9,8 @@ import { MOST_POSITIONS } from '../../models/zonos/request.ts'
 import type { ZonosSession } from '../../models/zonos/session.ts'
 import { randomVoice } from '../../models/zonos/voice.ts'
 import type { ZonosWeights } from '../../models/zonos/weights.ts'
+import { applyDictionary, type Pronunciations } from '../../text/dictionary.ts'
+import { type NumberStyle, numberStyleOf, readNumbers } from '../../text/numbers.ts'
 import { literalPhonemes, type Phonemizer } from '../../text/phonemes.ts'
 import { hasSound, phonemeIds, unknownSymbols } from '../../text/symbols.ts'
 
@@ -20,6 +22,10 @@ export interface SayOptions extends Conditions {
   /** How far it is to be from that. Default 2; 1 leaves the comparison out and is faster. */
   readonly cfgScale?: number | undefined
   readonly sampling?: Partial<Sampling> | undefined
+  /** How numbers are read; the words of 'spoken' and 'upstream' are English. Default: 'spoken' in English, else 'as written'. */
+  readonly numbers?: NumberStyle | undefined
+  /** Words, and the /IPA/ or other words that are said for them; those in lower case are found in any case. */
+  readonly dictionary?: Pronunciations | undefined
   /** Seconds at most, 30 by default. */
   readonly maxSeconds?: number | undefined
   /** Codes of earlier audio that is continued; its sound is not part of the result. */
@@ -93,7 +99,10 @@ export function createTts(
   let disposing: Promise<void> | undefined
 
   /** Words need espeak-ng; IPA between slashes does not. */
-  async function phonemesOf(text: string, code: string): Promise<string> {
+  async function phonemesOf(written: string, options: SayOptions): Promise<string> {
+    const code = options.language ?? 'en-us'
+    const { numbers = numberStyleOf(code), dictionary = {} } = options
+    const text = readNumbers(applyDictionary(written, dictionary), numbers)
     const literal = literalPhonemes(text)
     if (literal !== undefined) return literal
     phonemizer ??= openPhonemizer()
@@ -111,7 +120,7 @@ export function createTts(
     const start = performance.now()
     const since = (from = start): number => (performance.now() - from) / 1000
     const conditions = conditionsOf(options)
-    const phonemes = await phonemesOf(text, options.language ?? 'en-us')
+    const phonemes = await phonemesOf(text, options)
     signal.throwIfAborted()
     if (!hasSound(phonemes)) throw new InputError(`say: the text has nothing to say ("${phonemes}"), expected words`)
     options.onPhonemes?.(phonemes)
@@ -198,6 +207,7 @@ export function createTts(
 /** The conditions among the options. */
 function conditionsOf(options: SayOptions): Conditions {
   const { voice: _v, negative: _n, cfgScale: _c, sampling: _s, maxSeconds: _m, ...rest } = options
-  const { audioPrefix: _a, signal: _g, onPhonemes: _h, onProgress: _p, ...conditions } = rest
+  const { numbers: _u, dictionary: _d, audioPrefix: _a, signal: _g, ...more } = rest
+  const { onPhonemes: _h, onProgress: _p, ...conditions } = more
   return conditions
 }

@@ -4,6 +4,7 @@ import { loadTts } from '../../../src/apps/tts/load.ts'
 import { printSpeechProgress, printSpoken } from '../../../src/apps/tts/print.ts'
 import { cpuDevice } from '../../../src/device/cpu.ts'
 import type { Device } from '../../../src/device/device.ts'
+import type { Phonemizer } from '../../../src/index.ts'
 import {
   DeviceError,
   InputError,
@@ -143,6 +144,48 @@ test('without espeak-ng says what to install, and IPA goes on', async () => {
   }
   const bare = createTts(voice as never, device, missing, () => {})
   await expect(bare.say('Hello.')).rejects.toThrow('npm i @echogarden/espeak-ng-emscripten')
+})
+
+describe('what is read', () => {
+  const given: string[] = []
+  const phonemizer: Phonemizer = {
+    phonemes(text, language) {
+      given.push(`${language}: ${text}`)
+      throw new InputError('read')
+    },
+  }
+  const voice = {
+    language: {},
+    weights: {},
+    codec: { config: { sampleRate: 44100, hop: 512, codebooks: { count: 9 } } },
+  }
+  const reader = createTts(
+    voice as never,
+    cpuDevice('test'),
+    () => Promise.resolve(phonemizer),
+    () => {},
+  )
+  const dictionary = { tomato: '/təmˈɑːtoʊ/', SQL: 'sequel' }
+  test.each<[string, SayOptions, string]>([
+    ['At 5:30 it is 3.5 kg.', {}, 'en-us: At five thirty it is three point five kilograms.'],
+    ['1.05 in 1999', { numbers: 'upstream' }, 'en-us: one point five in nineteen ninety-nine'],
+    ['5 kg', { numbers: 'as written' }, 'en-us: 5 kg'],
+    ['5 kg', { language: 'de' }, 'de: 5 kg'],
+    ['5 kg', { language: 'en-gb' }, 'en-gb: five kilograms'],
+    ['5 kg', { language: 'de', numbers: 'spoken' }, 'de: five kilograms'],
+    ['A Tomato, 2 SQL.', { dictionary }, 'en-us: A /təmˈɑːtoʊ/, two sequel.'],
+    ['/a1b/ 7', {}, 'en-us: /a1b/ seven'],
+  ])('%s %j', async (text, options, want) => {
+    given.length = 0
+    await expect(reader.say(text, options)).rejects.toThrow('read')
+    expect(given).toEqual([want])
+  })
+  test.each<[SayOptions, RegExp]>([
+    [{ numbers: 'other' as never }, /^numbers: "other" is no style/],
+    [{ dictionary: { a: '' } }, /^dictionary: "a" has ""/],
+  ])('refuses %j', async (options, message) => {
+    await expect(reader.say('a', options)).rejects.toThrow(message)
+  })
 })
 
 test('prints how far it is and how it went', () => {

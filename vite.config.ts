@@ -39,7 +39,7 @@ export default defineConfig(({ mode }) => ({
     include: ['tests/**/*.test.ts'],
     globalSetup: 'tests/hosts/setup.ts',
     pool: 'forks' as const,
-    testTimeout: 400_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
   },
 }))

@@ -4,7 +4,10 @@
 //   top-p drops i where more probable codes already have more than TOP_P, top-k where TOP_K are more probable, min-p
 //   where p[i] < MIN_P max p;  code = argmax p[i] / E[i], E exponential: Gumbel-max. TEMPERATURE 0: argmax l.
 // A workgroup per codebook; how its lanes share the codes is a piece. scores[0] are p before filters, scores[1] after.
-// needs: lib/step, lib/hash, lib/frame, lib/lanes_alone or lib/lanes_shared; const BOOKS, CODES, EOS, UNKNOWN, WORKGROUP
+// needs: lib/step, lib/hash, lib/frame, lib/sum_* and lib/lanes_* (both alone or both shared);
+//   const BOOKS, CODES, EOS, UNKNOWN, WORKGROUP, SLICES = WORKGROUP
+
+alias Sum = f32;
 
 struct Sampling {
   guidance: f32, temperature: f32, linear: f32, confidence: f32, quadratic: f32,
@@ -75,7 +78,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     scores[filtered + i] = p;
     sum += p;
   }
-  sum = lanes_sum(sum, lane);
+  sum = slices_sum(sum, lane);
   for (var i = lane; i < CODES; i += LANES) { scores[filtered + i] /= sum; }
 
   if (sampling.linear > 0.0) {
@@ -84,7 +87,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
       let p = scores[filtered + i];
       entropy -= p * log(max(p, 1e-20));
     }
-    let slope = sampling.linear + lanes_sum(entropy, lane) * sampling.confidence;
+    let slope = sampling.linear + slices_sum(entropy, lane) * sampling.confidence;
     var top = LOWEST;
     for (var i = lane; i < CODES; i += LANES) {
       let lp = log(max(scores[filtered + i], 1e-20));
@@ -99,7 +102,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
       scores[filtered + i] = p;
       sum += p;
     }
-    sum = lanes_sum(sum, lane);
+    sum = slices_sum(sum, lane);
     for (var i = lane; i < CODES; i += LANES) { scores[filtered + i] /= sum; }
   }
 
@@ -126,7 +129,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     scores[filtered + i] = select(p, 0.0, dropped);
     sum += select(p, 0.0, dropped);
   }
-  sum = lanes_sum(sum, lane);
+  sum = slices_sum(sum, lane);
 
   best = Best(0.0, u32(UNKNOWN));
   for (var i = lane; i < CODES; i += LANES) {

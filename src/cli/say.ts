@@ -16,7 +16,6 @@ import {
   type Precision,
   type SayOptions,
   type Sound,
-  type Tts,
 } from '../index.ts'
 
 interface SayFlags {
@@ -62,6 +61,7 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
   await expectWritable(flags.output) // before the work, not after it
   const speaker = flags.speaker === undefined ? undefined : await readSpeaker(flags.speaker)
   const dictionary = flags.dictionary === undefined ? undefined : await readDictionary(flags.dictionary)
+  const prefix = flags.prefix === undefined ? undefined : await readPrefix(flags.prefix)
   const numbers = flags.numbers === 'written' ? 'as written' : flags.numbers
   const device = await openDevice(flags.device, {
     precision: flags.precision,
@@ -81,7 +81,9 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
             void process.stderr.write(`${clear}loading ${Math.round((100 * loadedBytes) / totalBytes)} %`)
         : undefined,
     })
-    const audioPrefix = flags.prefix === undefined ? undefined : await readPrefix(flags.prefix, tts, signal)
+    if (prefix && prefix.rate !== tts.sampleRate)
+      throw new InputError(`--prefix: has ${prefix.rate} Hz, expected ${tts.sampleRate}; resample it first`)
+    const audioPrefix = prefix && (await tts.encode(mono(prefix), { signal }))
     const { language, voice, emotion, fmax, cfg, maxSeconds, seed, temperature, minP, topP, topK } = flags
     const spoken = await tts.say(words, {
       ...{ language, voice, speaker, emotion, fmax, speakingRate: flags.rate, pitchStd: flags.pitch },
@@ -161,19 +163,15 @@ async function readJson(flag: string, path: string, expected: string): Promise<u
   }
 }
 
-async function readPrefix(path: string, tts: Tts, signal: AbortSignal) {
+async function readPrefix(path: string): Promise<Sound> {
   const file = await readFile(path).catch((cause: Error) => {
     throw new InputError(`--prefix: ${path} cannot be read (${cause.message}), expected a WAV file`, 'input', { cause })
   })
-  let sound: Sound
   try {
-    sound = decodeWav(file)
+    return decodeWav(file)
   } catch (cause) {
     throw new InputError(`--prefix: ${path}: ${(cause as Error).message}`, 'input', { cause })
   }
-  if (sound.rate !== tts.sampleRate)
-    throw new InputError(`--prefix: ${path} has ${sound.rate} Hz, expected ${tts.sampleRate}; resample it first`)
-  return tts.encode(mono(sound), { signal })
 }
 
 const number = (text: string): number => {

@@ -5,10 +5,9 @@ import segment from '../../shaders/lib/segment.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import { graphOf, record } from '../graph/graph.ts'
 import type { Kernel } from '../graph/kernel.ts'
-import { tableShapes } from '../graph/segments.ts'
-import { expectFormat, expectShape, type Tensor } from '../graph/tensor.ts'
+import type { Tensor } from '../graph/tensor.ts'
 import { attend, attention } from './attention.ts'
-import { type RotaryAppend, rotaryAppend, rotate } from './rotary_append.ts'
+import { expectRotary, type RotaryAppend, rotaryAppend, rotate } from './rotary_append.ts'
 
 export interface AttentionDecode extends RotaryAppend {
   /** Of y. */
@@ -31,14 +30,7 @@ export function attentionDecode(
   const op = 'attention_decode'
   const { heads, kvHeads, headDim, interleaved } = shape
   const { segments, segmentOf } = run
-  expectShape(op, 'x', x, ['T', (heads + 2 * kvHeads) * headDim])
-  expectShape(op, 'rope', rope, ['T', headDim])
-  expectShape(op, 'kv', kv, ['*', 2 * kvHeads * headDim])
-  expectShape(op, 'segments', segments, tableShapes.segments)
-  expectShape(op, 'segmentOf', segmentOf, tableShapes.segmentOf)
-  expectFormat(op, 'x', x, 'f32', 'f16')
-  expectFormat(op, 'rope', rope, 'f32')
-  expectFormat(op, 'kv', kv, 'f32', 'f16')
+  expectRotary(op, x, rope, kv, run, shape)
   const { target } = graphOf(op, { x, rope, segments })
   const fits = headDim % 8 === 0 && WORKGROUP % (headDim / 8) === 0
   const fast = !target.software && !target.disabled.has(kernel.name) && fits ? 'fused' : 'apart'

@@ -132,7 +132,7 @@ function productOf(x: Tensor, w: Tensor, options: LinearOptions): Product {
 const tile = { RM: 4, RN: 4, GROUP_X: 16, GROUP_Y: 4 }
 /** Fits every product on every device. */
 export const plainPlan: LinearPlan = { variant: 'linear', order: { SK: 1, BK: 8 }, heights: [{ tile }] }
-/** Rows that are read out are few; rows that are decoded are one or two. To sweep: WORKGROUP 32, 64, 128, PER 4, 8. */
+/** For rows that are read out. */
 const readoutPlan: LinearPlan = {
   variant: 'linear_dot',
   order: { SK: 1, BK: 8 },

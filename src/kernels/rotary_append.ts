@@ -31,6 +31,25 @@ export function rotaryAppend(
   { heads, kvHeads, headDim, interleaved }: RotaryAppend,
 ): Tensor {
   const op = 'rotary_append'
+  expectRotary(op, x, rope, kv, { segments, segmentOf }, { heads, kvHeads, headDim })
+  if (headDim % 8 !== 0) throw new ShapeError(`${op}: a head has ${headDim} values, expected a multiple of 8`)
+  return record<'q' | 'kv'>(kernel, {
+    reads: { x, rope, segments, segmentOf },
+    writes: { q: { shape: ['T', heads * headDim] }, kv },
+    constants: { HEADS: heads, KV_HEADS: kvHeads, D: headDim, INTERLEAVED: interleaved ? 1 : 0, WORKGROUP },
+    workgroups: ({ T }) => fold((T * (heads + 2 * kvHeads) * headDim) / 4, WORKGROUP),
+  }).q
+}
+
+/** What `rotaryAppend` and `attentionDecode` are given. */
+export function expectRotary(
+  op: string,
+  x: Tensor,
+  rope: Tensor,
+  kv: Tensor,
+  { segments, segmentOf }: { readonly segments: Tensor; readonly segmentOf: Tensor },
+  { heads, kvHeads, headDim }: Pick<RotaryAppend, 'heads' | 'kvHeads' | 'headDim'>,
+): void {
   expectShape(op, 'x', x, ['T', (heads + 2 * kvHeads) * headDim])
   expectShape(op, 'rope', rope, ['T', headDim])
   expectShape(op, 'kv', kv, ['*', 2 * kvHeads * headDim])
@@ -39,13 +58,6 @@ export function rotaryAppend(
   expectFormat(op, 'x', x, 'f32', 'f16')
   expectFormat(op, 'rope', rope, 'f32')
   expectFormat(op, 'kv', kv, 'f32', 'f16')
-  if (headDim % 8 !== 0) throw new ShapeError(`${op}: a head has ${headDim} values, expected a multiple of 8`)
-  return record<'q' | 'kv'>(kernel, {
-    reads: { x, rope, segments, segmentOf },
-    writes: { q: { shape: ['T', heads * headDim] }, kv },
-    constants: { HEADS: heads, KV_HEADS: kvHeads, D: headDim, INTERLEAVED: interleaved ? 1 : 0, WORKGROUP },
-    workgroups: ({ T }) => fold((T * (heads + 2 * kvHeads) * headDim) / 4, WORKGROUP),
-  }).q
 }
 
 const WORKGROUP = 64

@@ -1,8 +1,10 @@
 import frameStruct from '../../shaders/lib/frame.wgsl' with { type: 'text' }
 import hashing from '../../shaders/lib/hash.wgsl' with { type: 'text' }
-import alone from '../../shaders/lib/lanes_alone.wgsl' with { type: 'text' }
-import shared from '../../shaders/lib/lanes_shared.wgsl' with { type: 'text' }
+import lanesAlone from '../../shaders/lib/lanes_alone.wgsl' with { type: 'text' }
+import lanesShared from '../../shaders/lib/lanes_shared.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
+import sumAlone from '../../shaders/lib/sum_alone.wgsl' with { type: 'text' }
+import sumShared from '../../shaders/lib/sum_shared.wgsl' with { type: 'text' }
 import source from '../../shaders/sample_codes.wgsl' with { type: 'text' }
 import { graphOf, record } from '../graph/graph.ts'
 import type { Constants, Kernel, View, Views } from '../graph/kernel.ts'
@@ -89,21 +91,22 @@ export function sampleCodes(
   expectShape(op, 'frame', frame, frameShape)
   expectShape(op, 'sampling', sampling, samplingShape)
   const form = summing ?? pickSumming(graphOf(op, { logits, frame }).target, kernels)
+  const lanes = form === 'alone' ? 1 : WORKGROUP
   return record<'drawn' | 'scores'>(kernels[form], {
     reads: { logits, grid, frame, sampling },
     writes: { scores: { shape: [2, BOOKS, CODES] }, drawn: { shape: [BOOKS], format: 'u32' } },
-    constants: { BOOKS, CODES, EOS: CODES - 1, UNKNOWN, WORKGROUP: form === 'alone' ? 1 : WORKGROUP },
+    constants: { BOOKS, CODES, EOS: CODES - 1, UNKNOWN, WORKGROUP: lanes, SLICES: lanes },
     workgroups: [BOOKS, 1, 1],
   })
 }
 
 const WORKGROUP = 256 // of the shared form; to sweep: 128, 256
 
-const common = (name: string, lanes: string): Kernel => ({
+const common = (name: string, ...lanes: string[]): Kernel => ({
   name,
   reads: ['logits', 'grid', 'frame', 'sampling'],
   writes: ['scores', 'drawn'],
-  shader: [step, hashing, frameStruct, lanes, source],
+  shader: [step, hashing, frameStruct, ...lanes, source],
   cost: ({ BOOKS, CODES }, { R }) => ({ flops: 60 * BOOKS! * CODES!, bytes: 4 * BOOKS! * CODES! * (R + 10) }),
   cpu(views, constants, { R }) {
     for (let k = 0; k < constants.BOOKS!; k++) sampleBook(views, constants, R, k)
@@ -111,8 +114,8 @@ const common = (name: string, lanes: string): Kernel => ({
 })
 
 const kernels: BothSummings = {
-  alone: common('sample_codes', alone),
-  shared: { ...common('sample_codes_shared', shared), optional: true },
+  alone: common('sample_codes', sumAlone, lanesAlone),
+  shared: { ...common('sample_codes_shared', sumShared, lanesShared), optional: true },
 }
 
 function sampleBook({ logits, grid, frame, sampling, scores, drawn }: Views, c: Constants, rows: number, k: number) {

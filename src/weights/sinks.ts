@@ -1,12 +1,14 @@
+import type { Device } from '../device/device.ts'
 import { GROUP, quantize } from '../device/quants.ts'
 import { ShapeError } from '../errors.ts'
 import type { Format, Tensor } from '../graph/tensor.ts'
 import { bytesPerValue, convert, type StoredFormat } from './convert.ts'
-import type { WeightDevice } from './load.ts'
 import type { StoredTensor } from './safetensors.ts'
 
 /** Takes bytes of a stored tensor from `offset` on; says how many bytes it wrote to the device and how many values it rounded. */
 export type Sink = (bytes: Uint8Array, offset: number) => { readonly written: number; readonly inexact: number }
+
+type Writer = Pick<Device, 'write'>
 
 /** Keeps the bytes on the host. */
 export const heldBy =
@@ -18,7 +20,7 @@ export const heldBy =
 
 /** Writes a stored tensor into a kept one from byte `start` on, in its format. */
 export function convertedInto(
-  device: WeightDevice,
+  device: Writer,
   kept: Tensor,
   stored: StoredTensor,
   from: StoredFormat,
@@ -37,7 +39,7 @@ export function convertedInto(
 export const Q8_COLUMNS = 2 * GROUP
 
 /** Quantises a stored matrix into a kept q8 one, piece by piece. No value counts as rounded: nearly all are. */
-export function quantizedInto(device: WeightDevice, kept: Tensor, stored: StoredTensor, from: StoredFormat): Sink {
+export function quantizedInto(device: Writer, kept: Tensor, stored: StoredTensor, from: StoredFormat): Sink {
   const values = (stored.end - stored.begin) / bytesPerValue[from]
   return (bytes, offset) => {
     const floats = convert(bytes, from, 'f32', stored.name).bytes.slice()

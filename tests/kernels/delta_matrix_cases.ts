@@ -8,6 +8,9 @@ import type { DeltaDims } from '../../src/kernels/delta_prepare.ts'
 import { hasUnits, withUnits } from './matrix_units.ts'
 import { emulated } from './tile_units.ts'
 
+/** For the first test that needs delta_chunk_matrix: a software driver compiles it for a minute, two where it is busy. */
+export const COLD_MS = 400_000
+
 const limits = { ...defaultLimits, workgroupBytes: 48 * 1024, invocations: 1024 }
 /** A GPU with matrix units of 16 x 16 x 16, as NVIDIA's. */
 export const nvidia: Target = {

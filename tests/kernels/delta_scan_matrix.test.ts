@@ -5,7 +5,7 @@ import { deltaRule } from '../../src/kernels/delta_rule.ts'
 import { deltaScanMatrix } from '../../src/kernels/delta_scan_matrix.ts'
 import { type Case, gpu, noise, relativeNorm, runOn, sameOnEveryDevice } from '../check.ts'
 import { type DeltaData, deltaOperands, golden, goldens, part, randomDelta, statesAfter } from './delta_cases.ts'
-import { compiled, expectCompiles, nvidia, onUnits } from './delta_matrix_cases.ts'
+import { COLD_MS, compiled, expectCompiles, nvidia, onUnits } from './delta_matrix_cases.ts'
 
 /** The goldens', so that all tests share a pipeline: barriers are slow to compile on software drivers. */
 const dims = { keyHeads: 2, valueHeads: 2, keyWidth: 32, valueWidth: 32 }
@@ -74,12 +74,16 @@ describe('on matrix units, emulated where there are none,', () => {
     return (relativeNorm(got, want) * norm) / (norm + 1e-4 * Math.sqrt(want.length))
   }
   const names = goldens.filter((name) => name.startsWith('gdn.d32.'))
-  test.each(names)('after delta_chunk_matrix, %s', async (name) => {
-    const data = golden(name)
-    const results = await runOn(await gpu(), ruleCase(data))
-    expect(error(results.o!, data.out), 'out').toBeLessThan(2e-3)
-    expect(error(statesAfter(results, data), data.state), 'state').toBeLessThan(2e-3)
-  })
+  test.each(names)(
+    'after delta_chunk_matrix, %s',
+    async (name) => {
+      const data = golden(name)
+      const results = await runOn(await gpu(), ruleCase(data))
+      expect(error(results.o!, data.out), 'out').toBeLessThan(2e-3)
+      expect(error(statesAfter(results, data), data.state), 'state').toBeLessThan(2e-3)
+    },
+    COLD_MS,
+  )
 
   test('a segment has the same bits among others as alone', async () => {
     const data = randomDelta(dims, [70, 3, 129], 7, true)

@@ -1,11 +1,12 @@
 import type { Device } from '../../device/device.ts'
+import { serial } from '../../device/serial.ts'
 import { DeviceError, InputError } from '../../errors.ts'
 import type { DacSession } from '../../models/dac/session.ts'
 import { guidedPrefixes } from '../../models/zonos/conditioning.ts'
 import type { Conditions } from '../../models/zonos/conditions.ts'
 import type { Codes } from '../../models/zonos/delay.ts'
 import type { Sampling } from '../../models/zonos/sampler.ts'
-import { MOST_POSITIONS } from '../../models/zonos/request.ts'
+import { mostFrames } from '../../models/zonos/request.ts'
 import type { ZonosSession } from '../../models/zonos/session.ts'
 import { randomVoice } from '../../models/zonos/voice.ts'
 import type { ZonosWeights } from '../../models/zonos/weights.ts'
@@ -82,7 +83,6 @@ export interface Voice {
 }
 
 const DEFAULT_SECONDS = 30
-const SPARE = 32 // positions of the other conditions and of the delay between codebooks
 const DEFAULT_RATE = 15 // phonemes a second, as upstream
 
 export function createTts(
@@ -94,6 +94,7 @@ export function createTts(
   const { sampleRate, hop, codebooks } = codec.config
   const framesPerSecond = sampleRate / hop
   const disposal = new AbortController()
+  const queue = serial()
   const calls = new Set<Promise<unknown>>()
   let phonemizer: Promise<Phonemizer> | undefined
   let disposing: Promise<void> | undefined
@@ -125,13 +126,6 @@ export function createTts(
     if (!hasSound(phonemes)) throw new InputError(`say: the text has nothing to say ("${phonemes}"), expected words`)
     options.onPhonemes?.(phonemes)
     const ids = phonemeIds(phonemes)
-    const before = audioPrefix?.frames ?? 0
-    const most = Math.floor((MOST_POSITIONS - ids.length - SPARE - before) / framesPerSecond)
-    if (maxSeconds > most)
-      throw new InputError(
-        `say: maxSeconds is ${maxSeconds}, at most ${most} of this text; say it in pieces`,
-        'too_long',
-      )
     const width = weights.conditioners.find(({ config }) => config.name === 'speaker')?.config
     const speaker =
       conditions.speaker === undefined && width?.kind === 'passthrough'
@@ -141,6 +135,13 @@ export function createTts(
     const prefixes = guidedPrefixes(weights.conditioners, language.config.hidden, ids, given, negative)
     const expectedFrames = Math.round((ids.length / (options.speakingRate ?? DEFAULT_RATE)) * framesPerSecond)
     const maxFrames = Math.ceil(maxSeconds * framesPerSecond)
+    const before = audioPrefix?.frames ?? 0
+    const most = mostFrames(prefixes.conditional.rows.length / language.config.hidden, before)
+    if (maxFrames > most)
+      throw new InputError(
+        `say: maxSeconds is ${maxSeconds}, at most ${Math.floor(most / framesPerSecond)} of this text; say it in pieces`,
+        'too_long',
+      )
     let frames = 0
     const spoken = await language.generate(
       { ...prefixes, cfgScale, maxFrames, audioPrefix, sampling },
@@ -171,7 +172,7 @@ export function createTts(
     const signals = [signal, disposal.signal]
     for (const s of signals) s?.addEventListener('abort', forward)
     if (signal?.aborted) forward()
-    const done = work(abort.signal)
+    const done = queue(() => work(abort.signal), abort.signal)
     calls.add(done)
     try {
       return await done

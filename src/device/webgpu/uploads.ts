@@ -22,8 +22,13 @@ export function uploads(gpu: GPUDevice, memory: Ledger): Uploads {
 
   async function make(bytes: number): Promise<GPUBuffer> {
     const buffer = await memory.make('upload', 2 ** Math.ceil(Math.log2(bytes)), MAP_WRITE | COPY_SRC)
-    await buffer.mapAsync(MAP_WRITE)
-    return buffer
+    try {
+      await buffer.mapAsync(MAP_WRITE)
+      return buffer
+    } catch (error) {
+      memory.destroy(buffer)
+      throw error
+    }
   }
 
   /** Maps it again as soon as the GPU has read it. */
@@ -39,8 +44,11 @@ export function uploads(gpu: GPUDevice, memory: Ledger): Uploads {
   return {
     async reserve(sizes) {
       const taken: GPUBuffer[] = []
-      for (const bytes of sizes.filter((n) => n >= LARGE)) taken.push(take(bytes) ?? (await make(bytes)))
-      idle.push(...taken)
+      try {
+        for (const bytes of sizes.filter((n) => n >= LARGE)) taken.push(take(bytes) ?? (await make(bytes)))
+      } finally {
+        idle.push(...taken)
+      }
     },
     write(to, data) {
       const staging = data.byteLength >= LARGE && take(data.byteLength)

@@ -29,7 +29,10 @@ export interface Request {
 }
 
 /** Positions that the reference has rotary angles for. */
-export const MOST_POSITIONS = 16384
+const MOST_POSITIONS = 16384
+
+/** New frames that have room behind a prefix of so many tokens and the frames that are given. */
+export const mostFrames = (tokens: number, given: number): number => MOST_POSITIONS - tokens - gridWidth(given, 0)
 
 /** @throws InputError for what cannot be said */
 export function requestOf(speech: Speech, c: ZonosConfig): Request {
@@ -49,10 +52,10 @@ export function requestOf(speech: Speech, c: ZonosConfig): Request {
   const given = audioPrefix ?? { frames: 0, data: new Uint16Array() }
   if (given.data.length !== given.frames * CODEBOOKS || given.data.some((code) => code >= EOS))
     throw new InputError(`speech: audioPrefix is not ${given.frames} frames of ${CODEBOOKS} codes from 0 to ${EOS - 1}`)
-  const positions = length + gridWidth(given.frames, maxFrames)
-  if (positions > MOST_POSITIONS)
+  const most = mostFrames(length, given.frames)
+  if (maxFrames > most)
     throw new InputError(
-      `speech: ${positions} positions of prefix and frames, the model takes ${MOST_POSITIONS}; say it in pieces`,
+      `speech: maxFrames is ${maxFrames}, at most ${most} behind a prefix of ${length} tokens; say it in pieces`,
       'too_long',
     )
   return { prefixes, length, given, wanted: maxFrames, guidance: cfgScale, sampling: samplingOf(speech.sampling) }

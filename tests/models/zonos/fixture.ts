@@ -3,12 +3,14 @@ import { Graph } from '../../../src/graph/graph.ts'
 import { segmentTables } from '../../../src/graph/segments.ts'
 import { NO_COLUMN } from '../../../src/kernels/code_embedding.ts'
 import { zonosLogits } from '../../../src/models/zonos/backbone.ts'
+import { prefixRows } from '../../../src/models/zonos/conditioning.ts'
+import type { ConditionValues } from '../../../src/models/zonos/conditions.ts'
 import { CODEBOOKS, type ZonosConfig, zonosConfig } from '../../../src/models/zonos/config.ts'
 import type { Codes } from '../../../src/models/zonos/delay.ts'
 import { makeMemory } from '../../../src/models/zonos/memory.ts'
 import type { Prefix } from '../../../src/models/zonos/prefix.ts'
 import { ropeTable } from '../../../src/models/zonos/rope.ts'
-import { type ConditionerWeights, type ZonosWeights, zonosWeights } from '../../../src/models/zonos/weights.ts'
+import { type ZonosWeights, zonosWeights } from '../../../src/models/zonos/weights.ts'
 import { Weights } from '../../../src/weights/load.ts'
 import { openCheckpoint } from '../../../src/weights/safetensors.ts'
 import { openSource, readJson } from '../../../src/weights/source.ts'
@@ -34,28 +36,11 @@ export async function loadZonos(folder: string, device: Device, layers?: 'q8'): 
 /** Values of the conditioners by name; phonemes under the name of their conditioner. Left out: the learned vector. */
 export type Conditions = Readonly<Record<string, readonly number[] | null | undefined>>
 
-/** The rows of a prefix as the spec gives them (zonos.md 3.1), for tests of what comes after them. */
-export function prefixOf({ c, w }: Loaded, given: Conditions): Prefix {
-  const rows = w.conditioners.flatMap((conditioner) => tokensOf(conditioner, c.hidden, given[conditioner.config.name]))
-  return { rows: Float32Array.from(rows.flatMap((row) => [...row])) }
+/** The rows of a prefix. */
+export function prefixOf({ c, w }: Loaded, { [PHONEMES]: ids, ...values }: Conditions): Prefix {
+  return prefixRows(w.conditioners, c.hidden, ids!, values as ConditionValues) // what is undefined is left out
 }
-
-function tokensOf({ config, weight, bias, unconditional }: ConditionerWeights, d: number, x: Conditions[string]) {
-  const row = (i: number): Float32Array => weight.data.subarray(i * d, (i + 1) * d)
-  if (!x) return [unconditional!.data]
-  if (config.kind === 'phonemes') return x.map(row)
-  if (config.kind === 'integer') return [row(x[0]! - config.min)]
-  const { width } = config
-  const products = Array.from({ length: weight.data.length / width }, (_, o) =>
-    x.reduce((sum, v, i) => {
-      const u = config.kind === 'fourier' ? (v - config.min) / (config.max - config.min) : v
-      return sum + u * weight.data[o * width + i]!
-    }, 0),
-  )
-  if (config.kind === 'passthrough') return [Float32Array.from(products, (v, o) => v + bias!.data[o]!)]
-  const waves = [Math.cos, Math.sin].flatMap((wave) => products.map((v) => wave(2 * Math.PI * v)))
-  return [Float32Array.from(waves)]
-}
+const PHONEMES = 'espeak'
 
 /** [9, frames] as the fixtures have them, frame by frame. */
 export function codesOf(books: { readonly shape: readonly number[]; readonly data: ArrayLike<number> }): Codes {

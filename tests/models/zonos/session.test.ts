@@ -151,11 +151,13 @@ describe('what cannot be said', () => {
     model = await loadZonos(fixtureModel(tiny), device)
     session = zonosSession(device, model.c, model.w)
   })
+  const tokens = given.greedy.phoneme_ids.length + 6 // of the other conditioners
+  const room = 16384 - tokens - CODEBOOKS
   const wrong: [string, object, string][] = [
     ['no frames', { maxFrames: 0 }, 'maxFrames is 0, expected a positive integer'],
     ['no unconditional prefix', { unconditional: undefined }, 'there is no unconditional prefix'],
     ['prefixes of two lengths', { unconditional: { rows: new Float32Array(128) } }, 'expected equal multiples of 128'],
-    ['too much', { maxFrames: 20000 }, 'the model takes 16384'],
+    ['too much', { maxFrames: 20000 }, `maxFrames is 20000, at most ${room} behind a prefix of ${tokens} tokens`],
     ['a code that is none', { audioPrefix: { frames: 1, data: new Uint16Array(CODEBOOKS).fill(EOS) } }, 'codes from 0'],
     ['an unknown setting', { sampling: { top_p: 1 } }, 'has top_p, expected temperature, minP'],
     ['a setting out of range', { sampling: { minP: 2 } }, 'minP is 2, expected 0 to 1'],

@@ -8,6 +8,7 @@ import { textWeights } from '../src/models/qwen3_5/weights.ts'
 import { Weights } from '../src/weights/load.ts'
 import { openCheckpoint } from '../src/weights/safetensors.ts'
 import { openSource, readJson } from '../src/weights/source.ts'
+import { filled } from '../src/device/fill.ts'
 
 export interface Identity {
   readonly name: string
@@ -50,7 +51,7 @@ export async function loadSession(
   await weights.stream()
   const ids = rows(c)
   const head: Tensor = device.keep('head', [ids.length, c.hidden], text.head.format)
-  device.write(head, await text.head.read(ids))
+  device.write(head, filled(await text.head.read(ids)))
   await device.flush()
   const session = textSession(device, c, text, head)
   return {

@@ -45,11 +45,14 @@ export const prefill: Bench = async (device, { shapes, limit, warmups, runs }, n
     const fitting = loads.filter(({ rows, tokens }) => rows * tokens <= limit)
     const peaks = new Map<Load, number>()
     for (const load of fitting) {
-      await answer(session, load, 0) // slots only grow, and loads grow: this one's own peak
+      await answer(session, requestsOf(session, load, 0)) // slots only grow, and loads grow: this one's own peak
       peaks.set(load, device.memory.keptBytes + device.memory.slotBytes)
     }
-    let seed = 0
-    const cases = fitting.map((load): Case => ({ name: label(name, load), run: () => answer(session, load, ++seed) }))
+    const cases = fitting.map((load): Case => {
+      const given = Array.from({ length: warmups + runs }, (_, i) => requestsOf(session, load, i + 1))
+      let next = 0
+      return { name: label(name, load), run: () => answer(session, given[next++]!) }
+    })
     const timings = await interleave(cases, rounds)
     for (const [i, load] of fitting.entries()) {
       const timing = timings[i]!
@@ -81,16 +84,21 @@ export const prefill: Bench = async (device, { shapes, limit, warmups, runs }, n
 const label = (model: string, { rows, tokens, slots }: Load): string =>
   `${model}, ${rows > 1 ? `${rows} x ` : ''}${tokens} tokens${slots > 1 ? `, ${slots} answers` : ''}`
 
-/** Probabilities of every answer. Ids differ from request to request. */
-async function answer(session: Session, load: Load, seed: number, onProfile?: (p: Profile) => void): Promise<void> {
+/** Rows of a load, with ids of the seed's own. */
+function requestsOf(session: Session, load: Load, seed: number): Request[] {
   const { vocabulary } = session.config
-  const requests = Array.from(
-    { length: load.rows },
-    (_, row): Request => ({
-      ids: Array.from({ length: load.tokens }, (_, i) => hash(hash(seed * 64 + row) + i) % vocabulary),
-      slots: Array.from({ length: load.slots }, (_, i) => load.tokens - 1 - 10 * (load.slots - 1 - i)),
-    }),
-  )
+  return Array.from({ length: load.rows }, (_, row) => ({
+    ids: Array.from({ length: load.tokens }, (_, i) => hash(hash(seed * 64 + row) + i) % vocabulary),
+    slots: Array.from({ length: load.slots }, (_, i) => load.tokens - 1 - 10 * (load.slots - 1 - i)),
+  }))
+}
+
+/** Probabilities of every answer. */
+async function answer(
+  session: Session,
+  requests: readonly Request[],
+  onProfile?: (profile: Profile) => void,
+): Promise<void> {
   const logits = await session.logits(requests, { onProfile })
   for (const slots of logits) for (const values of slots) softmax(values)
 }
@@ -106,7 +114,7 @@ async function profiled(session: Session, load: Load): Promise<Profile> {
   const profiles: Profile[] = []
   for (let i = 0; i < PROFILES; i++) {
     const runs: Profile[] = []
-    await answer(session, load, i, (p) => runs.push(p))
+    await answer(session, requestsOf(session, load, i), (p) => runs.push(p))
     profiles.push(together(runs))
   }
   return typical(profiles)

@@ -6,6 +6,7 @@ import { fillRandom, hash, type Range } from '../src/kernels/fill_random.ts'
 import type { TextConfig } from '../src/models/qwen3_5/config.ts'
 import { type TextWeights, textWeights } from '../src/models/qwen3_5/weights.ts'
 import type { RowTable, Weights } from '../src/weights/load.ts'
+import { gathered } from '../src/weights/rows.ts'
 
 export interface RandomModel {
   readonly c: TextConfig
@@ -89,12 +90,11 @@ function randomRows(rows: number, width: number, seed: number): RowTable {
     width,
     format: STORED,
     bytesPerRow,
-    async read(ids, _signal, out = new Uint8Array(ids.length * bytesPerRow)) {
-      for (let i = 0; i < ids.length; i++) {
-        const at = (ids[i]! % distinct) * bytesPerRow
-        out.set(all.subarray(at, at + bytesPerRow), i * bytesPerRow)
-      }
-      return out
+    async read(ids) {
+      return gathered(ids, bytesPerRow, (id) => {
+        const at = (id % distinct) * bytesPerRow
+        return all.subarray(at, at + bytesPerRow)
+      })
     },
   }
 }

@@ -4,6 +4,7 @@ import type { View } from '../graph/kernel.ts'
 import { defaultLimits, type Precision, type Target } from '../graph/target.ts'
 import { bytes, type Counts, elements, type Format, rowSize, type Tensor, tensor } from '../graph/tensor.ts'
 import type { Device, Inputs, Profile, Program, RunOptions, Traced } from './device.ts'
+import { filled } from './fill.ts'
 import { decode, encode } from './formats.ts'
 import { describe } from './report.ts'
 import { serial } from './serial.ts'
@@ -207,7 +208,11 @@ const MAX_TOKENS = 4096
 /** Checks an input against its declaration and gives it as the twin wants it. */
 function inputView(name: string, t: Tensor, data: Inputs[string] | undefined, counts: Counts): View {
   if (!data) throw new ShapeError(`run: input ${name} is missing`)
-  const view = data instanceof Uint8Array ? decode(data, t.format) : data
+  const room = bytes(t, counts)
+  if (!ArrayBuffer.isView(data) && data.byteLength > room)
+    throw new ShapeError(`run: input ${name} has ${data.byteLength} bytes, expected ${room}`)
+  const given = ArrayBuffer.isView(data) ? data : filled(data, room)
+  const view = given instanceof Uint8Array ? decode(given, t.format) : given
   const expected = elements(t, counts)
   if (view.length < expected)
     throw new ShapeError(`run: input ${name} has ${view.length} elements, expected ${expected}`)

@@ -1,6 +1,7 @@
 import type { Graph } from '../graph/graph.ts'
 import type { Precision, Target } from '../graph/target.ts'
 import type { Counts, Format, Shape, Tensor } from '../graph/tensor.ts'
+import type { Fill } from './fill.ts'
 
 export type DeviceKind = 'webgpu' | 'cpu'
 
@@ -59,7 +60,8 @@ export interface Program {
   dispose(): void
 }
 
-export type Inputs = Readonly<Record<string, Float32Array | Uint32Array | Uint8Array>>
+/** A `Fill` may have fewer bytes than its input, where the run does not read the rest. */
+export type Inputs = Readonly<Record<string, Float32Array | Uint32Array | Uint8Array | Fill>>
 export type Outputs = Readonly<Record<string, Float32Array>>
 
 export interface RunOptions {

@@ -1,3 +1,4 @@
+import type { Fill } from '../device/fill.ts'
 import { ShapeError, WeightsError } from '../errors.ts'
 import { ahead, chunkBytes, gapBytes } from './chunks.ts'
 import { bytesPerValue, convert, type StoredFormat } from './convert.ts'
@@ -11,11 +12,8 @@ export interface RowTable {
   /** As the checkpoint stores it. */
   readonly format: StoredFormat
   readonly bytesPerRow: number
-  /**
-   * Rows in the order of `ids`: ids.length * bytesPerRow bytes, at the beginning of `into` if it is given. ShapeError
-   * for an id that is no row.
-   */
-  read(ids: ArrayLike<number>, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array>
+  /** Rows in the order of `ids`, ids.length * bytesPerRow bytes. ShapeError for an id that is no row. */
+  read(ids: ArrayLike<number>, signal?: AbortSignal): Promise<Fill>
 }
 
 /** Bytes of rows that a table on disk remembers. */
@@ -30,7 +28,7 @@ export function rowsOnDisk(source: Source, stored: StoredTensor, format: StoredF
   const cache = new Map<number, Uint8Array>() // the least recently used row comes first
   const capacity = Math.floor(cacheBytes / bytesPerRow)
 
-  async function read(ids: ArrayLike<number>, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
+  async function read(ids: ArrayLike<number>, signal?: AbortSignal): Promise<Fill> {
     const rows = new Map<number, Uint8Array>()
     const absent: number[] = []
     for (const id of new Set(checked(table, stored, ids))) {
@@ -57,7 +55,7 @@ export function rowsOnDisk(source: Source, stored: StoredTensor, format: StoredF
       if (cache.size <= capacity) break
       cache.delete(id)
     }
-    return gather(ids, bytesPerRow, (id) => rows.get(id)!, into)
+    return gathered(ids, bytesPerRow, (id) => rows.get(id)!)
   }
   return { ...table, read }
 }
@@ -68,11 +66,11 @@ export function rowsInMemory(stored: StoredTensor, format: StoredFormat) {
   const { bytesPerRow } = table
   const all = new Uint8Array(stored.end - stored.begin)
   let filled = 0
-  async function read(ids: ArrayLike<number>, signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array> {
+  async function read(ids: ArrayLike<number>, signal?: AbortSignal): Promise<Fill> {
     signal?.throwIfAborted()
     checked(table, stored, ids)
     if (filled < all.length) throw new WeightsError('missing', `${stored.name}: is not loaded; await stream() first`)
-    return gather(ids, bytesPerRow, (id) => all.subarray(id * bytesPerRow, (id + 1) * bytesPerRow), into)
+    return gathered(ids, bytesPerRow, (id) => all.subarray(id * bytesPerRow, (id + 1) * bytesPerRow))
   }
   function fill(bytes: Uint8Array, offset: number): void {
     all.set(bytes, offset)
@@ -132,12 +130,9 @@ function spans(ids: readonly number[], bytesPerRow: number): number[][] {
   return groups
 }
 
-function gather(
-  ids: ArrayLike<number>,
-  bytesPerRow: number,
-  row: (id: number) => Uint8Array,
-  into: Uint8Array = new Uint8Array(ids.length * bytesPerRow),
-): Uint8Array {
-  for (let i = 0; i < ids.length; i++) into.set(row(ids[i]!), i * bytesPerRow)
-  return into.subarray(0, ids.length * bytesPerRow)
-}
+export const gathered = (ids: ArrayLike<number>, bytesPerRow: number, row: (id: number) => Uint8Array): Fill => ({
+  byteLength: ids.length * bytesPerRow,
+  fill(into) {
+    for (let i = 0; i < ids.length; i++) into.set(row(ids[i]!), i * bytesPerRow)
+  },
+})

@@ -87,6 +87,27 @@ describe.each([
     device.release(pool)
   })
 
+  test.each([
+    ['few', 6],
+    ['many', 6000],
+  ])('an input of %s values is written where the device wants it, perhaps only in part', async (_, T) => {
+    const device = await open()
+    const pool = device.keep('pool', ['*'], 'f32', T)
+    const graph = new Graph(device.target)
+    graph.output('y', toy(graph.input('x', ['T', 64]), pool, 6))
+    const program = await device.compile(graph)
+    const values = noise(64 * (T - 1), T)
+    const fillOf = (values: Float32Array) => ({
+      byteLength: values.byteLength,
+      fill: (into: Uint8Array) => into.set(new Uint8Array(values.buffer)),
+    })
+    const { y } = await program.run({ x: fillOf(values) }, { ...three, T })
+    expect(y!.subarray(0, values.length)).toEqual(values.map((v) => 6 * v))
+    const long = program.run({ x: fillOf(noise(64 * T + 1)) }, { ...three, T })
+    await expect(long).rejects.toMatchObject({ code: 'shape' })
+    device.release(pool)
+  })
+
   test('calls made together are answered first in, first out', async () => {
     const device = await open()
     const pool = device.keep('pool', ['*'], 'f32', 3)

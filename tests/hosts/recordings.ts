@@ -172,7 +172,13 @@ function unloaded(keep: Device['keep'], format: StoredFormat): Weights {
   const asked: Partial<Weights> = {
     has: () => false,
     shapeOf: () => undefined,
-    rows: (_, [rows = 0, width = 0]) => ({ rows, width, format, bytesPerRow: 0, read: async () => new Uint8Array() }),
+    rows: (_, [rows = 0, width = 0]) => ({
+      rows,
+      width,
+      format,
+      bytesPerRow: 0,
+      read: async () => ({ byteLength: 0, fill() {} }),
+    }),
     values: (_, shape) => ({ shape, data: new Float32Array() }),
     vector: (name, shape) => keep(name, shape, 'f32'),
     vectors: (label, names, width) => keep(label, [names.length, width], 'f32'),

@@ -9,6 +9,7 @@ import { openCheckpoint } from '../../weights/safetensors.ts'
 import type { Source } from '../../weights/source.ts'
 import type { Scorer } from './scorer.ts'
 import { sharedPrefixScorer } from './shared_prefix.ts'
+import { filled } from '../../device/fill.ts'
 
 /** A text model with its memory on one device. */
 export interface Model extends Scorer {
@@ -46,7 +47,7 @@ export async function loadModel(
 
     const head = device.keep('labels', [labels.length, config.hidden], text.head.format)
     made.push(() => device.release(head))
-    device.write(head, await text.head.read(labels, signal))
+    device.write(head, filled(await text.head.read(labels, signal)))
     const session = textSession(device, config, text, head)
     made.push(() => session.dispose())
     await device.flush()

@@ -4,6 +4,7 @@ import type { Cost, View, Workgroups } from '../../graph/kernel.ts'
 import { maxTokens, plan } from '../../graph/plan.ts'
 import { bytes, type Counts, leading, rowSize, type Tensor } from '../../graph/tensor.ts'
 import type { Inputs, Outputs, Profile, Program, RunOptions, Traced } from '../device.ts'
+import type { Fill } from '../fill.ts'
 import { decode } from '../formats.ts'
 import { AHEAD_MS } from './pace.ts'
 import type { Parts } from './parts.ts'
@@ -48,7 +49,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   const bufferOf = (t: Tensor): GPUBuffer => (t.place === 'kept' ? kept.get(t).buffer : slots.buffer(layout.slotOf(t)))
 
   /** Makes room for the run, and bind groups anew where buffers were replaced. */
-  async function prepare(counts: Counts): Promise<void> {
+  async function prepare(inputs: Inputs, counts: Counts): Promise<void> {
     if (disposed) throw new DeviceError('disposed', 'run: the program was disposed of')
     if (counts.T > most)
       throw new DeviceError(
@@ -58,7 +59,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     const capacity = Math.min(most, Math.max(64, 2 ** Math.ceil(Math.log2(counts.T))))
     await kept.check(bound)
     await slots.reserve(layout.slots, capacity)
-    await uploads.reserve([...graph.inputs.values()].map((t) => bytes(t, counts)))
+    await uploads.reserve(dataOf(inputs, counts).map(({ data }) => data.byteLength))
     faults.check()
     const generation = `${slots.generation} ${kept.generation}`
     if (generation === groupsOf) return
@@ -73,15 +74,22 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     groupsOf = generation
   }
 
-  function write(inputs: Inputs, counts: Counts): void {
-    for (const [name, t] of graph.inputs) {
+  /** Where each input goes, and what of it. */
+  function dataOf(inputs: Inputs, counts: Counts): { to: Tensor; data: Fill | Uint8Array<ArrayBuffer> }[] {
+    return [...graph.inputs].map(([name, to]) => {
       const data = inputs[name]
       if (!data) throw new ShapeError(`run: input ${name} is missing`)
-      const need = bytes(t, counts)
-      if (data.byteLength < need)
-        throw new ShapeError(`run: input ${name} has ${data.byteLength} bytes, expected ${need}`)
-      uploads.write(bufferOf(t), new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, need))
-    }
+      const need = bytes(to, counts)
+      const { byteLength } = data
+      const view = ArrayBuffer.isView(data)
+      if (view ? byteLength < need : byteLength > need)
+        throw new ShapeError(`run: input ${name} has ${byteLength} bytes, expected ${need}`)
+      return { to, data: view ? new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, need) : data }
+    })
+  }
+
+  function write(inputs: Inputs, counts: Counts): void {
+    for (const { to, data } of dataOf(inputs, counts)) uploads.write(bufferOf(to), data)
   }
 
   /** What this run dispatches; call when its bind groups are there. Runs of one size after another share it. */
@@ -160,7 +168,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     const staging: GPUBuffer[] = []
     let watch: Stopwatch | undefined
     try {
-      await prepare(counts)
+      await prepare(inputs, counts)
       if (read) for (const [, t] of outputs) staging.push(await readback.take(bytes(t, counts)))
       const jobs = jobsOf(counts)
       if (onProfile) watch = await stopwatch(parts, jobs.length)
@@ -209,7 +217,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
 
   async function trace(inputs: Inputs, counts: Counts): Promise<Traced[]> {
     return queue(async () => {
-      await prepare(counts)
+      await prepare(inputs, counts)
       write(inputs, counts)
       const traced: Traced[] = []
       for (const job of jobsOf(counts)) {

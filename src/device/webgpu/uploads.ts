@@ -1,23 +1,27 @@
+import { type Fill, filled } from '../fill.ts'
 import { COPY_SRC, type Ledger, MAP_WRITE } from './memory.ts'
 
 /** Below this, writeBuffer has room of its own; above, it would allocate and touch new memory each time. */
 const LARGE = 2 ** 18
-const MOST_IDLE = 4
+const MOST_IDLE = 8 // so many inputs of several lengths of runs
 
 /** Large writes pass through buffers that stay mapped between runs. One run at a time reserves and writes. */
 export interface Uploads {
   /** Sees to it that writes of these sizes find a mapped buffer each. */
   reserve(sizes: readonly number[]): Promise<void>
-  /** Writes data to the beginning of a buffer, before whatever is submitted next. */
-  write(to: GPUBuffer, data: Uint8Array<ArrayBuffer>): void
+  /** Writes data, of at least 4 bytes, to the beginning of a buffer, before whatever is submitted next. */
+  write(to: GPUBuffer, data: Uint8Array<ArrayBuffer> | Fill): void
 }
 
 export function uploads(gpu: GPUDevice, memory: Ledger): Uploads {
   const idle: GPUBuffer[] = [] // mapped
 
+  /** The smallest that there is room in. */
   function take(bytes: number): GPUBuffer | undefined {
-    const found = idle.findIndex((b) => b.size >= bytes && b.size <= 4 * bytes)
-    return found < 0 ? undefined : idle.splice(found, 1)[0]
+    const fitting = idle.filter(({ size }) => size >= bytes)
+    const best = fitting.reduce<GPUBuffer | undefined>((a, b) => (a && a.size <= b.size ? a : b), undefined)
+    if (best) idle.splice(idle.indexOf(best), 1)
+    return best
   }
 
   async function make(bytes: number): Promise<GPUBuffer> {
@@ -51,15 +55,18 @@ export function uploads(gpu: GPUDevice, memory: Ledger): Uploads {
       }
     },
     write(to, data) {
-      const staging = data.byteLength >= LARGE && take(data.byteLength)
+      const length = Math.ceil(data.byteLength / 4) * 4
+      const staging = length >= LARGE && take(length)
       if (!staging) {
-        gpu.queue.writeBuffer(to, 0, data)
+        gpu.queue.writeBuffer(to, 0, ArrayBuffer.isView(data) ? data : filled(data, length))
         return
       }
-      new Uint8Array(staging.getMappedRange(0, data.byteLength)).set(data)
+      const room = new Uint8Array(staging.getMappedRange(0, length))
+      if (ArrayBuffer.isView(data)) room.set(data)
+      else data.fill(room)
       staging.unmap()
       const encoder = gpu.createCommandEncoder()
-      encoder.copyBufferToBuffer(staging, 0, to, 0, data.byteLength)
+      encoder.copyBufferToBuffer(staging, 0, to, 0, length)
       gpu.queue.submit([encoder.finish()])
       void giveBack(staging)
     },

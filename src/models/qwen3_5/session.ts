@@ -37,27 +37,27 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
   const pools = makePools(device, c)
   const queue = serial() // a long row is a series of runs: nobody else's run may come between
   const build = (target: Target): Graph => textGraph(target, c, w, pools.layers, head)
-  let table = new Uint8Array() // of a run's embedding rows: kept, since new memory costs more than the rows
+  const index = indexer(c.vocabulary)
   const recorded = recordedProgram(device, build, { probes: variantProbes })
 
   async function run(
-    { pieces }: Run,
+    { pieces, tokens }: Run,
     rows: readonly Row[],
     results: Float32Array[][],
     options: SessionOptions,
   ): Promise<void> {
-    const ids: number[] = []
-    const positions: number[] = []
+    const ids = new Uint32Array(tokens)
+    const positions = new Int32Array(tokens)
     const reads: { token: number; row: number; slot: number }[] = []
+    let at = 0
     for (const { row, from, segment } of pieces) {
       const { ids: all, slots, after } = rows[row]!
       slots.forEach((position, slot) => {
-        if (position >= from && position < from + segment.length)
-          reads.push({ token: ids.length + position - from, row, slot })
+        if (position >= from && position < from + segment.length) reads.push({ token: at + position - from, row, slot })
       })
-      for (let i = 0; i < segment.length; i++) {
-        ids.push(all[from + i]!)
-        positions.push((after?.length ?? 0) + from + i)
+      for (let i = from; i < from + segment.length; i++, at++) {
+        ids[at] = all[i]!
+        positions[at] = (after?.length ?? 0) + i
       }
     }
     const read = reads.length ? reads.map((r) => r.token) : [0] // a dispatch of no rows is no dispatch
@@ -65,14 +65,10 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
       pieces.map((p) => p.segment),
       read.length,
     )
-    const distinct = [...new Set(ids)]
-    const index = new Map(distinct.map((id, i) => [id, i]))
-    const bytes = ids.length * w.embedding.bytesPerRow
-    if (table.length < bytes) table = new Uint8Array(bytes)
-    await w.embedding.read(distinct, options.signal, table)
+    const { distinct, places } = index(ids)
     const inputs = {
-      table,
-      ids: Uint32Array.from(ids, (id) => index.get(id)!),
+      table: await w.embedding.read(distinct, options.signal),
+      ids: places,
       rope: ropeTable([positions, positions, positions], c.attention),
       segments,
       segmentOf,
@@ -111,6 +107,24 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
     dispose() {
       pools.dispose()
     },
+  }
+}
+
+/** Tells the distinct ids of a run, in the order in which they come, and the place of each token's id among them. */
+function indexer(vocabulary: number) {
+  const seen = new Uint32Array(vocabulary) // place + 1; zeros between calls
+  return (ids: Uint32Array): { distinct: Uint32Array; places: Uint32Array } => {
+    const distinct = new Uint32Array(ids.length)
+    let count = 0
+    const places = ids.map((id) => {
+      if (seen[id] === 0) {
+        distinct[count++] = id
+        seen[id] = count
+      }
+      return seen[id]! - 1
+    })
+    for (let i = 0; i < count; i++) seen[distinct[i]!] = 0
+    return { distinct: distinct.subarray(0, count), places }
   }
 }
 

@@ -14,6 +14,7 @@ import { openCheckpoint } from '../../../src/weights/safetensors.ts'
 import { openSource } from '../../../src/weights/source.ts'
 import { fixtureJson, fixtureModel } from '../../fixtures.ts'
 import { expectNoUnhandledRejection, ownGpu, settle } from '../../device/faulty.ts'
+import { filled } from '../../../src/device/fill.ts'
 
 expectNoUnhandledRejection()
 
@@ -95,7 +96,7 @@ test('2,000 answers of the tiny model, with one signal for all', async () => {
   const text = textWeights(weights, c)
   await weights.stream()
   const head = device.keep('head', [8, c.hidden], text.head.format)
-  device.write(head, await text.head.read([...Array(8).keys()]))
+  device.write(head, filled(await text.head.read([...Array(8).keys()])))
   const session = textSession(device, c, text, head)
   const { signal } = new AbortController()
   const ids = [1, 2, 3, 4, 5, 6, 7, 8]

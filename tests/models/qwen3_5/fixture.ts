@@ -8,6 +8,7 @@ import { Weights } from '../../../src/weights/load.ts'
 import { openCheckpoint } from '../../../src/weights/safetensors.ts'
 import { openSource } from '../../../src/weights/source.ts'
 import { fixtureJson, fixtureModel } from '../../fixtures.ts'
+import { filled } from '../../../src/device/fill.ts'
 
 export interface Fixture {
   readonly c: TextConfig
@@ -27,7 +28,7 @@ export async function loadFixture(name: string, device: Device): Promise<Fixture
   const w = textWeights(weights, c)
   await weights.stream()
   const head = device.keep('head', [c.vocabulary, c.hidden], w.head.format)
-  device.write(head, await w.head.read(Array.from({ length: c.vocabulary }, (_, i) => i)))
+  device.write(head, filled(await w.head.read(Array.from({ length: c.vocabulary }, (_, i) => i))))
   return {
     c,
     w,

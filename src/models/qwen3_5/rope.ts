@@ -33,30 +33,33 @@ export function ropeTable(positions: Positions, rope: Rope): Float32Array {
       `ropeTable: the axes have ${time.length}, ${height.length} and ${width.length} positions, expected equal numbers`,
     )
   const rows = rowsOf(rope)
-  const half = rows.frequencies.length
+  const { half } = rows
   const axes = Uint8Array.from({ length: half }, (_, i) => (i < 3 * (rope.mropeSection[i % 3] ?? 0) ? i % 3 : 0))
   const table = new Float32Array(time.length * 2 * half)
-  for (let t = 0; t < time.length; t++) {
-    const row = rows.at(time[t]!)
-    table.set(row, t * 2 * half)
-    if (height[t] === time[t] && width[t] === time[t]) continue
-    const others = [row, rows.at(height[t]!), rows.at(width[t]!)]
-    for (let i = 0; i < half; i++) {
-      const from = others[axes[i]!]!
-      table[t * 2 * half + i] = from[i]!
-      table[t * 2 * half + half + i] = from[half + i]!
+  const isText = (t: number): boolean => height[t] === time[t] && width[t] === time[t]
+  for (let t = 0; t < time.length; ) {
+    let count = 1
+    while (isText(t + count) && time[t + count] === time[t]! + count) count++
+    table.set(rows.of(time[t]!, count), t * 2 * half)
+    if (!isText(t)) {
+      const each = [time, height, width].map((axis) => rows.of(axis[t]!, 1))
+      axes.forEach((axis, i) => {
+        table[t * 2 * half + i] = each[axis]![i]!
+        table[t * 2 * half + half + i] = each[axis]![half + i]!
+      })
     }
+    t += count
   }
   return table
 }
 
 interface Rows {
-  readonly frequencies: Float32Array
-  /** Cosines and sines of every frequency at one position. */
-  at(position: number): Float32Array
+  readonly half: number
+  /** [count, 2 · half]: cosines, then sines of every frequency, at consecutive positions. */
+  of(position: number, count: number): Float32Array
 }
 
-// Requests start at the same few positions, so rows are remembered: 16384 rows of 64 floats are 4 MiB.
+// Requests have the same few positions, so that rows are remembered: 16384 rows of 64 floats are 4 MiB.
 const MAX_ROWS = 16384
 const MAX_ROPES = 4
 const remembered = new Map<string, Rows>()
@@ -80,22 +83,27 @@ function rowsOf({ headDim, partialRotaryFactor, theta }: Rope): Rows {
 function makeRows(rotary: number, theta: number): Rows {
   const half = rotary / 2
   const frequencies = Float32Array.from({ length: half }, (_, i) => 1 / Math.fround(theta ** ((2 * i) / rotary)))
-  const made = new Map<number, Float32Array>()
-  return {
-    frequencies,
-    at(position) {
-      let row = made.get(position)
-      if (!row) {
-        if (made.size === MAX_ROWS) made.clear()
-        row = new Float32Array(rotary)
-        for (let i = 0; i < half; i++) {
-          const angle = Math.fround(position * frequencies[i]!)
-          row[i] = Math.cos(angle)
-          row[half + i] = Math.sin(angle)
-        }
-        made.set(position, row)
+  let known = new Float32Array() // from position 0 on
+
+  function make(position: number, count: number): Float32Array<ArrayBuffer> {
+    const rows = new Float32Array(count * rotary)
+    for (let row = 0; row < count; row++) {
+      for (let i = 0; i < half; i++) {
+        const angle = Math.fround((position + row) * frequencies[i]!)
+        rows[row * rotary + i] = Math.cos(angle)
+        rows[row * rotary + half + i] = Math.sin(angle)
       }
-      return row
+    }
+    return rows
+  }
+
+  return {
+    half,
+    of(position, count) {
+      const end = position + count
+      if (end > MAX_ROWS) return make(position, count)
+      if (end * rotary > known.length) known = make(0, Math.max(256, 2 ** Math.ceil(Math.log2(end))))
+      return known.subarray(position * rotary, end * rotary)
     },
   }
 }

@@ -72,6 +72,21 @@ test('a table is the same whether its rows are remembered or not', () => {
   expect(ropeTable(textPositions(39990, 10), rope)).toEqual(whole.subarray(39990 * rotary))
 })
 
+test('rows of text, of an image and of text that starts anew are those of each token alone', () => {
+  const rope = cases[0]![1]
+  const rotary = rope.headDim * rope.partialRotaryFactor
+  const axes: Positions = [
+    [0, 1, 2, 3, 3, 3, 5, 6, 0, 1, 20000, 20001],
+    [0, 1, 2, 3, 3, 4, 5, 6, 0, 1, 20000, 20001],
+    [0, 1, 2, 3, 4, 3, 5, 6, 0, 1, 20000, 20001],
+  ]
+  const table = ropeTable(axes, rope)
+  for (let t = 0; t < axes[0].length; t++) {
+    const [time, height, width] = axes.map((axis) => [axis[t]!])
+    expect(table.subarray(t * rotary, (t + 1) * rotary)).toEqual(ropeTable([time!, height!, width!], rope))
+  }
+})
+
 test('wrong shapes are named', () => {
   const rope = cases[0]![1]
   const uneven: Positions = [[1, 2], [1], [1, 2]]

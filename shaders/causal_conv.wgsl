@@ -1,9 +1,9 @@
 // y[t, c] = silu(sum_j w[c, j] m[t - (KERNEL - 1) + j, c]) with m = x[:, COLUMN + c]: depthwise, causal in each segment
 // One invocation per token and channel. Rows before a segment's start come from its state slot (0: zeros); the
 // invocations of its last token leave its last KERNEL - 1 rows of m in the slot that it writes.
-// needs: lib/step, lib/segment, lib/activation; const WORKGROUP, WIDE, COLUMN, CHANNELS, KERNEL
+// needs: lib/step, lib/segment, lib/activation; alias X; const WORKGROUP, WIDE, COLUMN, CHANNELS, KERNEL
 
-@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(0) var<storage, read> x: array<X>;
 @group(0) @binding(1) var<storage, read> w: array<f32>;
 @group(0) @binding(2) var<storage, read> segments: array<Segment>;
 @group(0) @binding(3) var<storage, read> segment_of: array<u32>;
@@ -14,7 +14,7 @@ fn slot_row(slot: u32, row: i32, c: u32) -> u32 { return (slot * (KERNEL - 1u) +
 
 // m at a position counted from the segment's start; KERNEL - 1 of them lie before it.
 fn before_conv(segment: Segment, position: i32, c: u32) -> f32 {
-  if (position >= 0) { return x[(segment.start + u32(position)) * WIDE + COLUMN + c]; }
+  if (position >= 0) { return f32(x[(segment.start + u32(position)) * WIDE + COLUMN + c]); }
   if (segment.state_from == 0u) { return 0.0; }
   return state[slot_row(segment.state_from, position + KERNEL - 1, c)];
 }

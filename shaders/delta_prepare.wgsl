@@ -2,12 +2,12 @@
 // gates[t] = [g | beta] per value head, see lib/gates
 // One invocation per four columns of qkv or per value head. Those of a head each add up the whole head, reading the
 // same words at the same time: cheaper than a barrier, and the sum has one order everywhere.
-// needs: lib/step, lib/activation, lib/gates; const WORKGROUP, NK, NV, DK, CHANNELS, WIDE, B_COLUMN
+// needs: lib/step, lib/activation, lib/gates; alias X, QKV; const WORKGROUP, NK, NV, DK, CHANNELS, WIDE, B_COLUMN
 
 @group(0) @binding(0) var<storage, read> c: array<vec4f>;         // [T, CHANNELS]: q, k, v after the convolution
-@group(0) @binding(1) var<storage, read> x: array<f32>;           // [T, WIDE], b from B_COLUMN on, then a
+@group(0) @binding(1) var<storage, read> x: array<X>;             // [T, WIDE], b from B_COLUMN on, then a
 @group(0) @binding(2) var<storage, read> gate_weights: array<f32>; // [2, NV]: A_log, dt_bias
-@group(0) @binding(3) var<storage, read_write> qkv: array<vec4f>;
+@group(0) @binding(3) var<storage, read_write> qkv: array<vec4<QKV>>;
 @group(0) @binding(4) var<storage, read_write> gates: array<f32>;
 
 const HEAD_QUADS = DK / 4u;
@@ -22,13 +22,13 @@ fn normalise(t: u32, quad: u32) {
     for (var i = head; i < head + HEAD_QUADS; i++) { sum += dot(c[i], c[i]); }
     scale = inverseSqrt(sum + 1e-6) * select(1.0, 1.0 / sqrt(f32(DK)), quad < NK * HEAD_QUADS);
   }
-  qkv[row + quad] = c[row + quad] * scale;
+  qkv[row + quad] = vec4<QKV>(c[row + quad] * scale);
 }
 
 fn gate(t: u32, n: u32) {
   let b = t * WIDE + B_COLUMN + n;
-  gates[t * 2u * NV + n] = log_decay(x[b + NV], gate_weights[n], gate_weights[NV + n]);
-  gates[t * 2u * NV + NV + n] = sigmoid(x[b]);
+  gates[t * 2u * NV + n] = log_decay(f32(x[b + NV]), gate_weights[n], gate_weights[NV + n]);
+  gates[t * 2u * NV + NV + n] = sigmoid(f32(x[b]));
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -1,17 +1,17 @@
 // The serial part of the chunked delta rule on matrix units. Per segment and value head, for one chunk after the other:
-//   V' = U - W S;   o = Q S + P V';   S <- exp(G[last]) S + K^T V'
-// where Q and K have their decays in them already (delta_chunk_matrix). Operands are f16, sums and S f32. A workgroup
-// of eight subgroups owns 16 columns of S of a head and segment; S stays in registers, eight columns of a row to an
-// invocation, and goes through workgroup memory as an operand. A subgroup makes 16 rows of W S or of Q S, then of K^T V' and, where it had
-// Q S, of P V'. What the next chunk brings is read meanwhile. Four barriers per chunk:
-//   sums of W S and Q S | V' as halves, K, P | sums of K^T V', o | S as halves, W, Q
-// needs: lib/segment, scan_operands, delta_fragments; alias X = P = vec4<u32>;
-//   const NV, DK (of 16, at most 128), DV (of 16), SUBGROUP (at least 32)
+//   V' = U - W S;   o = Q S + P V';   S <- exp(G[last]) S + K^T (exp(G[last] - G) V')
+// where Q has its decays in it already (delta_chunk_matrix). Operands are f16, sums and S f32. A workgroup of eight
+// subgroups owns 16 columns of S of a head and segment; S stays in registers, eight columns of a row to an invocation,
+// and goes through workgroup memory as an operand. A subgroup makes 16 rows of W S or of Q S, then of K^T V' and, where
+// it had Q S, of P V'. What the next chunk brings is read meanwhile. Four barriers per chunk:
+//   sums of W S and Q S | V' as halves, with and without decays, K, P | sums of K^T V', o | S as halves, W, Q
+// needs: lib/segment, scan_operands, delta_fragments; alias QKV = X = P = vec4<u32>;
+//   const NK, NV, DK, DV (of 16, at most 128), CHANNELS, SUBGROUP (at least 32)
 
-@group(0) @binding(0) var<storage, read> x: array<X>;                // [T, NV, 3 DK]: W, Q, K
-@group(0) @binding(1) var<storage, read> p: array<P>;                // [T, NV, 64], zeros behind the diagonal
-@group(0) @binding(2) var<storage, read> u: array<vec4f>;            // [T, NV, DV]
-@group(0) @binding(3) var<storage, read> grown: array<f32>;          // [T, NV]: exp(G)
+@group(0) @binding(0) var<storage, read> qkv: array<QKV>;            // [T, CHANNELS]: q^, k^, v
+@group(0) @binding(1) var<storage, read> x: array<X>;                // [T, NV, 2 DK + DV]: W, Q, U
+@group(0) @binding(2) var<storage, read> p: array<P>;                // [T, NV, 64], zeros behind the diagonal
+@group(0) @binding(3) var<storage, read> decay: array<f32>;          // [T, 2 NV]: exp(G), exp(G[last] - G)
 @group(0) @binding(4) var<storage, read> segments: array<Segment>;
 @group(0) @binding(5) var<storage, read_write> o: array<vec4f>;      // [T, NV, DV]
 @group(0) @binding(6) var<storage, read_write> state: array<vec4f>;  // [slot, NV, DK, DV]
@@ -21,7 +21,7 @@ const WQ_COUNT = (CHUNK * 2 * DK8 + WORKGROUP - 1) / WORKGROUP; // vec4u of an i
 const WQ_MORE = max(WQ_COUNT - 4, 0);
 const K_COUNT = (CHUNK * DK8 + WORKGROUP - 1) / WORKGROUP;
 const P_COUNT = (CHUNK * 8 + WORKGROUP - 1) / WORKGROUP;
-const O_WIDE = NV * DV / 4; // of a row of o and of u
+const O_WIDE = NV * DV / 4; // of a row of o
 
 @compute @workgroup_size(WORKGROUP)
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
@@ -35,13 +35,12 @@ fn main(
   let n = group.x / (DV / 16);
   let column = group.x % (DV / 16) * 4; // vec4 of a row of DV
 
-  // What an invocation carries: rows of the chunk, where these begin in x and p, where they go.
+  // What an invocation carries: rows of the chunk, where these begin in x, qkv and p, where they go.
   let i = lane + vec4u(0, 1, 2, 3) * WORKGROUP; let then = i + 4 * WORKGROUP;
-  let wq_row = i / (2 * DK8); let wq_then = then / (2 * DK8);
-  let k_row = i / DK8; let p_row = i / 8;
-  let wq_at = (wq_row * NV + n) * 3 * DK8 + i % (2 * DK8);
-  let wq_at_then = (wq_then * NV + n) * 3 * DK8 + then % (2 * DK8);
-  let k_at = (k_row * NV + n) * 3 * DK8 + 2 * DK8 + i % DK8;
+  let wq_row = i / (2 * DK8); let wq_then = then / (2 * DK8); let k_row = i / DK8; let p_row = i / 8;
+  let wq_at = (wq_row * NV + n) * X_WIDE + i % (2 * DK8);
+  let wq_at_then = (wq_then * NV + n) * X_WIDE + then % (2 * DK8);
+  let k_at = k_row * (CHANNELS / 8) + (NK + n / (NV / NK)) * DK8 + i % DK8;
   let p_at = (p_row * NV + n) * 8 + i % 8;
   let wq_to = wq_row * WQ_WIDE + i % (2 * DK8);
   let wq_to_then = wq_then * WQ_WIDE + then % (2 * DK8);
@@ -51,6 +50,7 @@ fn main(
   let row = lane / 2; let side = lane % 2; // of S and of V': eight columns
   let sums = min(SUMS_AT + row * 4 + side * 2, SIZE - 2);
   let own = N_AT + row * N_WIDE + side;
+  let u_at = (row * NV + n) * X_WIDE + 2 * DK8 + column / 2 + side;
   let o_at = row * O_WIDE + n * (DV / 4) + column + 2 * side;
   let s_at = (n * DK + row) * (DV / 4) + column + 2 * side;
   var s0: vec4f; var s1: vec4f;
@@ -61,15 +61,15 @@ fn main(
   }
 
   var rows = min(CHUNK, segment.length);
-  let x0 = segment.start * NV * 3 * DK8;
+  let x0 = segment.start * NV * X_WIDE;
   var wq = read_x(x0 + wq_at, wq_row, rows, WQ_COUNT);
   var wq_more = read_x(x0 + wq_at_then, wq_then, rows, WQ_MORE);
-  var k = read_x(x0 + k_at, k_row, rows, K_COUNT);
+  var k = read_k(segment.start * (CHANNELS / 8) + k_at, k_row, rows, K_COUNT);
   var p_own = read_p(segment.start * NV * 8 + p_at, p_row, rows, P_COUNT);
-  var u0: vec4f; var u1: vec4f;
+  var u: vec4u; var remains: f32;
   if (row < rows) {
-    u0 = u[segment.start * O_WIDE + o_at];
-    u1 = u[segment.start * O_WIDE + o_at + 1];
+    u = x[x0 + u_at];
+    remains = decay[(segment.start + row) * 2 * NV + NV + n];
   }
   if (row < DK) { tile[own] = halves(s0, s1); }
   put(wq_to, wq_row, wq, WQ_COUNT);
@@ -80,11 +80,11 @@ fn main(
   let is_o = subgroup >= 4;
   let from_q = select(0u, DK8, is_o);
   for (var first = segment.start; first < end; first += CHUNK) {
-    let kept = grown[(first + rows - 1) * NV + n];
+    let kept = decay[(first + rows - 1) * 2 * NV + n];
     let next = first + CHUNK;
     let next_rows = select(0, min(CHUNK, end - next), next < end);
-    wq = read_x(next * NV * 3 * DK8 + wq_at, wq_row, next_rows, WQ_COUNT);
-    wq_more = read_x(next * NV * 3 * DK8 + wq_at_then, wq_then, next_rows, WQ_MORE);
+    wq = read_x(next * NV * X_WIDE + wq_at, wq_row, next_rows, WQ_COUNT);
+    wq_more = read_x(next * NV * X_WIDE + wq_at_then, wq_then, next_rows, WQ_MORE);
 
     var y = add_wq(add_wq(Sums(), block, from_q, 0), block, from_q, 2);
     y = add_wq(add_wq(y, block, from_q, 4), block, from_q, 6);
@@ -93,17 +93,22 @@ fn main(
     if (!is_o) { put_block(SUMS_AT + block * 4, y); }
     workgroupBarrier();
 
-    if (row < CHUNK) { tile[own] = halves(u0 - floats(sums), u1 - floats(sums + 1)); } // zeros behind the last token
+    if (row < CHUNK) { // zeros behind the last token
+      let v0 = vec4f(unpack2x16float(u.x), unpack2x16float(u.y)) - floats(sums);
+      let v1 = vec4f(unpack2x16float(u.z), unpack2x16float(u.w)) - floats(sums + 1);
+      tile[own] = halves(v0, v1);
+      tile[own + CHUNK * N_WIDE] = halves(v0 * remains, v1 * remains);
+    }
     put(k_to, k_row, k, K_COUNT);
     put(p_to, p_row, p_own, P_COUNT);
     workgroupBarrier();
 
-    k = read_x(next * NV * 3 * DK8 + k_at, k_row, next_rows, K_COUNT);
+    k = read_k(next * (CHANNELS / 8) + k_at, k_row, next_rows, K_COUNT);
     p_own = read_p(next * NV * 8 + p_at, p_row, next_rows, P_COUNT);
-    u0 = vec4f(); u1 = vec4f();
+    u = vec4u();
     if (row < next_rows) {
-      u0 = u[next * O_WIDE + o_at];
-      u1 = u[next * O_WIDE + o_at + 1];
+      u = x[next * NV * X_WIDE + u_at];
+      remains = decay[(next + row) * 2 * NV + NV + n];
     }
     if (subgroup * 16 < DK) {
       let grows = add_k(add_k(Sums(), subgroup * 16, 0), subgroup * 16, 2);

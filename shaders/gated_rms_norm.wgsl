@@ -11,6 +11,9 @@
 
 alias Sum = f32;
 
+// Four columns from the i-th on, which need not be a multiple of 4.
+fn z_at(i: u32) -> vec4f { return vec4f(vec4<Z>(z[i], z[i + 1u], z[i + 2u], z[i + 3u])); }
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
   let at = flat_group(group) * WORKGROUP + lane;
@@ -20,6 +23,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let width = D / 4u;
   let start = head * width;
   let gate = t * Z_WIDTH + Z_COLUMN + head % HEADS * D;
+  let own = min(slice, width - 1u); // asked for before the sum, so that nobody waits twice
+  let own_x = vec4f(x[start + own]);
+  let own_w = w[own];
+  let own_z = z_at(gate + 4u * own);
   var squares = vec4f();
   for (var i = first_of(slice); i < width; i += STRIDE) {
     let v = vec4f(x[start + i]);
@@ -28,8 +35,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let scale = inverseSqrt(slices_sum(dot(squares, vec4f(1.0)), lane) / f32(D) + EPS);
   if (head != at / SLICES) { return; }
   for (var i = slice; i < width; i += SLICES) {
-    let c = gate + 4u * i; // need not be a multiple of 4
-    let v = vec4f(vec4<Z>(z[c], z[c + 1u], z[c + 2u], z[c + 3u]));
-    y[start + i] = vec4<Y>(vec4f(x[start + i]) * scale * w[i] * silu4(v));
+    var v = own_x * scale * own_w * silu4(own_z);
+    if (i != slice) { v = vec4f(x[start + i]) * scale * w[i] * silu4(z_at(gate + 4u * i)); }
+    y[start + i] = vec4<Y>(v);
   }
 }

@@ -1,81 +1,69 @@
-// M = (I + A)^-1 for A strictly lower triangular, 64 x 64, in blocks of 16 x 16, all in f32. With R the inverses of the
-// diagonal blocks, by substitution, L[i, j] = R[i] A[i, j] and F = I - (I + L)^-1 below the diagonal,
-//   F[i, j] = L[i, j] - sum_{j<m<i} L[i, m] F[m, j];   M[i, j] = -F[i, j] R[j];   M[i, i] = R[i]
-// A block lies in `tile` row by row, four floats to a vec4u. A patch of a block is 4 x 4, its columns named as rows.
-// needs: lib/delta_fragments; const A_AT (ten blocks, of which F takes three), R_AT (four), L_AT (six)
+// M = (I - A)^-1 for A strictly lower triangular, 64 x 64, in blocks of 16 x 16, all in f32. With R the inverses of the
+// diagonal blocks, by substitution, and L[i, j] = R[i] A[i, j],
+//   M[i, i] = R[i];   M[i, j] = sum_{j<=m<i} L[i, m] M[m, j]
+// A block lies in `tile` row by row, four floats to a vec4u.
+// needs: lib/delta_fragments; const A_AT (ten blocks; M takes the places of those that are not diagonal), R_AT (four),
+//   L_AT (six)
 
-// Where block i, j of the lower triangle lies behind A_AT.
+// The blocks of the lower triangle, counted row by row.
+fn row_of(block: u32) -> u32 { return select(select(select(0u, 1u, block > 0), 2u, block > 2), 3u, block > 5); }
+fn column_of(block: u32) -> u32 { let i = row_of(block); return block - i * (i + 1) / 2; }
 fn block_of(i: u32, j: u32) -> u32 { return A_AT + (i * (i + 1) / 2 + j) * 64; }
-// Likewise L, which has no diagonal; F[1, 0], F[2, 1] and F[3, 2] are L's.
-fn l_of(i: u32, j: u32) -> u32 { return L_AT + (i * (i - 1) / 2 + j) * 64; }
-fn f_of(i: u32, j: u32) -> u32 { return select(block_of(i, j), l_of(i, j), i == j + 1); }
+fn l_of(i: u32, j: u32) -> u32 { return L_AT + (i * (i - 1) / 2 + j) * 64; } // L has no diagonal
 
-fn patch_at(block: u32, row: u32, column: u32) -> mat4x4f {
-  let at = block + row * 16 + column;
-  return mat4x4f(floats(at), floats(at + 4), floats(at + 8), floats(at + 12));
-}
-fn put_patch(block: u32, row: u32, column: u32, y: mat4x4f) {
-  let at = block + row * 16 + column;
-  tile[at] = bitcast<vec4u>(y[0]);
-  tile[at + 4] = bitcast<vec4u>(y[1]);
-  tile[at + 8] = bitcast<vec4u>(y[2]);
-  tile[at + 12] = bitcast<vec4u>(y[3]);
-}
-// Patch (row, column) of a b.
-fn product(a: u32, b: u32, row: u32, column: u32) -> mat4x4f {
-  return (patch_at(b, 0, column) * patch_at(a, row, 0) + patch_at(b, 1, column) * patch_at(a, row, 1)) +
-         (patch_at(b, 2, column) * patch_at(a, row, 2) + patch_at(b, 3, column) * patch_at(a, row, 3));
+// x with its column c, a multiple of a row of A that has its first 4, 8, 12 or 16 columns.
+fn more(x: mat4x4f, c: f32, at: u32, quads: u32) -> mat4x4f {
+  var y = x;
+  y[0] += c * bitcast<vec4f>(tile[at]);
+  if (quads > 1) { y[1] += c * bitcast<vec4f>(tile[at + 1]); }
+  if (quads > 2) { y[2] += c * bitcast<vec4f>(tile[at + 2]); }
+  if (quads > 3) { y[3] += c * bitcast<vec4f>(tile[at + 3]); }
+  return y;
 }
 
-// Row r of R[b], from its end: what column c holds is taken off the columns before.
-fn less(x: mat4x4f, c: f32, at: u32) -> mat4x4f {
-  return x - c * mat4x4f(floats(at), floats(at + 1), floats(at + 2), floats(at + 3));
-}
+// Row r of R[b], from its end: what column c holds is added to the columns before.
 fn invert_row(b: u32, r: u32) {
   let unit = vec4f(vec4u(r % 4) == vec4u(0, 1, 2, 3));
   let none = vec4f();
   var x = mat4x4f(select(none, unit, r / 4 == 0), select(none, unit, r / 4 == 1),
                   select(none, unit, r / 4 == 2), select(none, unit, r / 4 == 3));
-  let a = block_of(b, b);
-  x = less(x, x[3].w, a + 60); x = less(x, x[3].z, a + 56); x = less(x, x[3].y, a + 52); x = less(x, x[3].x, a + 48);
-  x = less(x, x[2].w, a + 44); x = less(x, x[2].z, a + 40); x = less(x, x[2].y, a + 36); x = less(x, x[2].x, a + 32);
-  x = less(x, x[1].w, a + 28); x = less(x, x[1].z, a + 24); x = less(x, x[1].y, a + 20); x = less(x, x[1].x, a + 16);
-  x = less(x, x[0].w, a + 12); x = less(x, x[0].z, a + 8); x = less(x, x[0].y, a + 4);
-  let at = R_AT + b * 64 + r * 4;
+  let a = min(block_of(b, b), SIZE - 64);
+  x = more(x, x[3].w, a + 60, 4); x = more(x, x[3].z, a + 56, 4); x = more(x, x[3].y, a + 52, 4);
+  x = more(x, x[3].x, a + 48, 3); x = more(x, x[2].w, a + 44, 3); x = more(x, x[2].z, a + 40, 3);
+  x = more(x, x[2].y, a + 36, 3); x = more(x, x[2].x, a + 32, 2); x = more(x, x[1].w, a + 28, 2);
+  x = more(x, x[1].z, a + 24, 2); x = more(x, x[1].y, a + 20, 2); x = more(x, x[1].x, a + 16, 1);
+  x = more(x, x[0].w, a + 12, 1); x = more(x, x[0].z, a + 8, 1); x = more(x, x[0].y, a + 4, 1);
+  let at = min(R_AT + b * 64 + r * 4, SIZE - 4);
   tile[at] = bitcast<vec4u>(x[0]);
   tile[at + 1] = bitcast<vec4u>(x[1]);
   tile[at + 2] = bitcast<vec4u>(x[2]);
   tile[at + 3] = bitcast<vec4u>(x[3]);
 }
 
-// R, L and F from A, by at least 96 invocations.
-fn invert(lane: u32) {
-  if (lane < CHUNK) { invert_row(lane / 16, lane % 16); }
-  workgroupBarrier();
-  let block = lane / 16; // of L: 1 0, 2 0, 2 1, 3 0, 3 1, 3 2
-  let row = lane / 4 % 4;
-  let column = lane % 4;
-  if (block < 6) {
-    let i = select(select(3u, 2u, block < 3), 1u, block < 1);
-    let j = block - i * (i - 1) / 2;
-    put_patch(l_of(i, j), row, column, product(R_AT + i * 64, block_of(i, j), row, column));
-  }
-  workgroupBarrier();
-  if (block < 2) { // F[2, 0] and F[3, 1]
-    let i = block + 2;
-    let l = patch_at(l_of(i, block), row, column);
-    put_patch(block_of(i, block), row, column, l - product(l_of(i, block + 1), l_of(block + 1, block), row, column));
-  }
-  workgroupBarrier();
-  if (block == 0) {
-    let l = patch_at(l_of(3, 0), row, column) - product(l_of(3, 1), l_of(1, 0), row, column);
-    put_patch(block_of(3, 0), row, column, l - product(l_of(3, 2), block_of(2, 0), row, column));
-  }
-  workgroupBarrier();
+fn rows_at(at: u32) -> mat4x4f {
+  let b = min(at, SIZE - 13);
+  return mat4x4f(bitcast<vec4f>(tile[b]), bitcast<vec4f>(tile[b + 4]),
+                 bitcast<vec4f>(tile[b + 8]), bitcast<vec4f>(tile[b + 12]));
+}
+// Four columns of a row of a b.
+fn product(a: u32, b: u32) -> vec4f {
+  let at = min(a, SIZE - 4);
+  return (rows_at(b) * bitcast<vec4f>(tile[at]) + rows_at(b + 16) * bitcast<vec4f>(tile[at + 1])) +
+         (rows_at(b + 32) * bitcast<vec4f>(tile[at + 2]) + rows_at(b + 48) * bitcast<vec4f>(tile[at + 3]));
 }
 
-// Patch (row, column) of M[i, j].
-fn inverse_patch(i: u32, j: u32, row: u32, column: u32) -> mat4x4f {
-  if (i == j) { return patch_at(R_AT + i * 64, row, column); }
-  return -1.0 * product(f_of(i, j), R_AT + j * 64, row, column);
+// Step 0 makes L, steps 1 to 3 a term of M each, by at least 384 invocations: four columns of a row of a block each.
+fn extend(s: u32, lane: u32) {
+  let block = lane / 64; // of L: 1 0, 2 0, 2 1, 3 0, 3 1, 3 2
+  let i = select(select(3u, 2u, block < 3), 1u, block < 1);
+  let j = block - i * (i - 1) / 2;
+  if (block >= 6 || (s > 1 && i - j < s)) { return; }
+  let m = j + max(s, 1) - 1;
+  let a = select(l_of(i, m), R_AT + i * 64, s == 0);
+  let b = select(select(block_of(m, j), R_AT + j * 64, s == 1), block_of(i, j), s == 0);
+  let at = lane % 64;
+  var y = product(a + at / 4 * 4, b + at % 4);
+  let to = min(select(block_of(i, j), l_of(i, j), s == 0) + at, SIZE - 1);
+  if (s > 1) { y += bitcast<vec4f>(tile[to]); }
+  tile[to] = bitcast<vec4u>(y);
 }

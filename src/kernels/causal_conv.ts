@@ -20,7 +20,7 @@ export interface CausalConvOptions {
 /**
  * y[t, c] = silu(Σ_j w[c, j] · m[t − (kernel − 1) + j, c]), m = x[:, column .. column + channels): a depthwise
  * convolution, causal inside each segment, without bias (Qwen3.5's gated delta net).
- * x ['T', WIDE], w [channels, 1, kernel], state ['*', kernel − 1, channels], y ['T', channels], all f32.
+ * x ['T', WIDE] f32 or f16, w [channels, 1, kernel], state ['*', kernel − 1, channels], y ['T', channels], f32.
  * A state slot holds the last rows of m *before* the convolution, oldest first: a segment starts from its slot `from`
  * and leaves its own last rows in slot `to`.
  */
@@ -37,7 +37,8 @@ export function causalConv(
   expectShape('causal_conv', 'state', state, ['*', KERNEL - 1, channels])
   expectShape('causal_conv', 'segments', segments, tableShapes.segments)
   expectShape('causal_conv', 'segmentOf', segmentOf, tableShapes.segmentOf)
-  for (const [name, t] of Object.entries({ x, w, state })) expectFormat('causal_conv', name, t, 'f32')
+  expectFormat('causal_conv', 'x', x, 'f32', 'f16')
+  for (const [name, t] of Object.entries({ w, state })) expectFormat('causal_conv', name, t, 'f32')
   if (column + channels > WIDE)
     throw new ShapeError(
       `causal_conv: x (${x.label}) has ${WIDE} columns, expected at least ${column + channels} (column + channels)`,

@@ -27,7 +27,7 @@ export function deltaConstants(op: string, { keyHeads: NK, valueHeads: NV, keyWi
 /**
  * What the delta rule needs: L2-normalised q and k per key head beside v, decay and step size per value head.
  * c ['T', CHANNELS] is [q | k | v] after the convolution, x ['T', CHANNELS + NV·DV + 2·NV] the projection it came from,
- * [qkv | z | b | a]; gateWeights [2, NV]: A_log and dt_bias; all f32.
+ * [qkv | z | b | a], f32 or f16; gateWeights [2, NV]: A_log and dt_bias; all else f32, qkv of the given format.
  * qkv ['T', CHANNELS] = [q^ | k^ | v]: q^ = q · rsqrt(Σ q² + 1e-6) · DK^-0.5, k^ = k · rsqrt(Σ k² + 1e-6).
  * gates ['T', 2·NV] = [g | β]: g = −exp(A_log) · softplus(a + dt_bias), the log of the decay, floored at −88;
  * β = sigmoid(b). Source: Qwen3.5 (transformers, modeling_qwen3_5).
@@ -37,6 +37,7 @@ export function deltaPrepare(
   x: Tensor,
   gateWeights: Tensor,
   dims: DeltaDims,
+  format: 'f32' | 'f16' = 'f32',
 ): { qkv: Tensor; gates: Tensor } {
   const { NK, NV, DK, DV, CHANNELS } = deltaConstants('delta_prepare', dims)
   const B_COLUMN = CHANNELS + NV * DV
@@ -44,10 +45,11 @@ export function deltaPrepare(
   expectShape('delta_prepare', 'c', c, ['T', CHANNELS])
   expectShape('delta_prepare', 'x', x, ['T', WIDE])
   expectShape('delta_prepare', 'gateWeights', gateWeights, [2, NV])
-  for (const [name, t] of Object.entries({ c, x, gateWeights })) expectFormat('delta_prepare', name, t, 'f32')
+  expectFormat('delta_prepare', 'x', x, 'f32', 'f16')
+  for (const [name, t] of Object.entries({ c, gateWeights })) expectFormat('delta_prepare', name, t, 'f32')
   return record(deltaPrepareKernel, {
     reads: { c, x, gateWeights },
-    writes: { qkv: { shape: ['T', CHANNELS] }, gates: { shape: ['T', 2 * NV] } },
+    writes: { qkv: { shape: ['T', CHANNELS], format }, gates: { shape: ['T', 2 * NV] } },
     constants: { WORKGROUP, NK, NV, DK, CHANNELS, WIDE, B_COLUMN },
     workgroups: ({ T }) => fold(T * (CHANNELS / 4 + NV), WORKGROUP),
   })

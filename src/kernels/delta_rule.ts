@@ -27,8 +27,8 @@ export interface DeltaOptions extends ChunkTile, ScanTile {
 /**
  * The gated delta rule: per value head, with S [DK, DV] from state slot `from` of the token's segment (0: zeros),
  * S ← exp(g) S, u = β (v − S^T k), S ← S + k u^T, o = S^T q. S after the last token goes to slot `to` (0: dropped).
- * qkv ['T', 2·NK·DK + NV·DV] = [q^ | k^ | v] and gates ['T', 2·NV] from `convPrepare`, state ['*', NV, DK, DV],
- * o ['T', NV·DV]; all f32. Source: Yang et al. 2024, Gated Delta Networks.
+ * qkv ['T', 2·NK·DK + NV·DV] = [q^ | k^ | v] in `deltaFormat` and gates ['T', 2·NV] from `convPrepare`, state
+ * ['*', NV, DK, DV], o ['T', NV·DV]; all else f32. Source: Yang et al. 2024, Gated Delta Networks.
  */
 export function deltaRule(
   qkv: Tensor,
@@ -38,7 +38,7 @@ export function deltaRule(
   dims: DeltaDims,
   { form = deltaForm(graphOf('delta_rule', { qkv, gates }).target, dims), ...tile }: DeltaOptions = {},
 ): Tensor {
-  if (form === 'matrix') return deltaScanMatrix(deltaChunkMatrix(qkv, gates, tables, dims), state, tables, dims)
+  if (form === 'matrix') return deltaScanMatrix(qkv, deltaChunkMatrix(qkv, gates, tables, dims), state, tables, dims)
   if (form === 'chunked') return deltaScan(qkv, deltaChunk(qkv, gates, tables, dims, tile), state, tables, dims, tile)
   const constants = deltaConstants('delta_rule', dims)
   const { NV, DK, DV, CHANNELS } = constants
@@ -65,6 +65,9 @@ export function deltaForm(target: Target, dims: DeltaDims, units = true): DeltaF
   const fits = dims.keyWidth % 8 === 0 && dims.keyWidth <= 128 && dims.valueWidth % 16 === 0
   return fits && !failed('delta_chunk', 'delta_scan') ? 'chunked' : 'recurrent'
 }
+
+/** Of qkv, for this form. */
+export const deltaFormat = (form: DeltaForm): 'f32' | 'f16' => (form === 'matrix' ? 'f16' : 'f32')
 
 const WORKGROUP = 32
 

@@ -15,6 +15,8 @@ export interface QkNormRope {
   /** Leading values of a head that are turned, in pairs (i, i + rotary / 2). */
   readonly rotary: number
   readonly eps: number
+  /** Of q. Default f32. */
+  readonly format?: 'f32' | 'f16'
   /** Default: 'shared' on hardware. */
   readonly summing?: Summing
 }
@@ -33,7 +35,7 @@ export function qkNormRope(
   rope: Tensor,
   kv: Tensor,
   { segments, segmentOf }: { readonly segments: Tensor; readonly segmentOf: Tensor },
-  { heads, kvHeads, headDim, rotary, eps, summing }: QkNormRope,
+  { heads, kvHeads, headDim, rotary, eps, format = 'f32', summing }: QkNormRope,
 ): Tensor {
   const op = 'qk_norm_rope'
   expectShape(op, 'x', x, ['T', 2 * (heads + kvHeads) * headDim])
@@ -57,7 +59,7 @@ export function qkNormRope(
       : { SLICES: slicesOf(headDim / 4, MOST_SLICES), WORKGROUP: SHARED_WORKGROUP }
   return record<'q' | 'kv'>(kernels[form], {
     reads: { x, norms, rope, segments, segmentOf },
-    writes: { q: { shape: ['T', heads * headDim] }, kv },
+    writes: { q: { shape: ['T', heads * headDim], format }, kv },
     constants: {
       HEADS: heads,
       KV_HEADS: kvHeads,

@@ -3,6 +3,7 @@ import { cpuDevice } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
 import { defaultLimits, type Target } from '../../src/graph/target.ts'
 import { type ConvPrepare, convPrepare } from '../../src/kernels/conv_prepare.ts'
+import { linear } from '../../src/kernels/linear.ts'
 import { type Case, expectClose, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { type Slots, tableOperands } from './delta_cases.ts'
 
@@ -47,7 +48,7 @@ describe('fused', () => {
     { dims: small, lengths: [1, 2, 3, 4, 70], from: [0, 1, 1, 2, 0], to: [3, 4, 5, 0, 6] },
     { dims: small, lengths: [129], from: [0], to: [0] },
     {
-      dims: { ...small, valueHeads: 2, keyWidth: 8, valueWidth: 48, kernel: 2 },
+      dims: { ...small, valueHeads: 2, keyWidth: 8, valueWidth: 48 },
       lengths: [3, 65],
       from: [2, 1],
       to: [3, 4],
@@ -88,6 +89,21 @@ describe('fused', () => {
   })
 })
 
+test.each(['fused', 'separate'] as const)('halves in and out, read as products with a unit matrix: %s', (form) => {
+  const c = prepareCase({ dims: { ...small, form, format: 'f16' }, lengths: [3, 66], from: [1, 0], to: [2, 3] })
+  const unit = Float32Array.from({ length: 256 ** 2 }, (_, i) => Number(i % 257 === 0))
+  return sameOnEveryDevice({
+    ...c,
+    operands: { ...c.operands, x: { ...c.operands.x!, format: 'f16' }, unit: { shape: [256, 256], data: unit } },
+    op: (operands, graph) => {
+      const { qkv, ...rest } = c.op(operands, graph)
+      return { ...rest, qkv: linear(qkv!, operands.unit!) }
+    },
+    tolerance: 1e-3, // f16 rounds by 2^-11
+    kernels: [...c.kernels!, 'linear'],
+  })
+})
+
 test('the target decides', () => {
   const picked = (target: Partial<Target>, dims: Partial<ConvPrepare> = {}): string[] => {
     const graph = new Graph({ ...cpu.target, limits: defaultLimits, ...target })
@@ -100,6 +116,8 @@ test('the target decides', () => {
   expect(picked({ software: false })).toEqual(['conv_prepare'])
   expect(picked({ software: false, disabled: new Map([['conv_prepare', 'tested']]) })).toHaveLength(2)
   expect(picked({ software: false }, { keyHeads: 1, valueHeads: 1 })).toHaveLength(2) // rows are no multiple of 4
+  expect(picked({ software: false }, { kernel: 2 })).toHaveLength(2)
+  expect(() => picked({}, { kernel: 2, form: 'fused' })).toThrow('conv_prepare: dims have 2 taps')
 })
 
 test('wrong shapes are named', () => {

@@ -13,7 +13,7 @@ const dims = { keyHeads: 1, valueHeads: 2, keyWidth: 32, valueWidth: 16 }
 
 /** The f16 results are read as products with a unit matrix. */
 function chunkCase(data: DeltaData): Case {
-  const { valueHeads: NV, keyWidth: DK } = data.dims
+  const { valueHeads: NV, keyWidth: DK, valueWidth: DV } = data.dims
   const { counts, operands } = deltaOperands(data)
   const { state: _, ...rest } = operands
   const unit = (n: number): Operand => ({
@@ -23,11 +23,11 @@ function chunkCase(data: DeltaData): Case {
   })
   return {
     counts,
-    operands: { ...rest, unitX: unit(NV * 3 * DK), unitP: unit(NV * 64) },
+    operands: { ...rest, qkv: { ...rest.qkv, format: 'f16' }, unitX: unit(NV * (2 * DK + DV)), unitP: unit(NV * 64) },
     op: ({ qkv, gates, segments, chunks, unitX, unitP }, graph) => {
       const tables = { segments: segments!, chunks: chunks! }
-      const { x, p, u, grown } = onUnits(graph, () => deltaChunkMatrix(qkv!, gates!, tables, data.dims))
-      return { x: linear(x, unitX!), p: linear(p, unitP!), u, grown }
+      const { x, p, decay } = onUnits(graph, () => deltaChunkMatrix(qkv!, gates!, tables, data.dims))
+      return { x: linear(x, unitX!), p: linear(p, unitP!), decay }
     },
     tolerance: 2e-3, // of operands about 1, rounded to f16 by up to 2^-11 of them, in sums of up to 64
     kernels: ['delta_chunk_matrix', 'linear', 'linear'],
@@ -38,7 +38,12 @@ test.each(compiled)('compiles under Tint: heads of $keyWidth and $valueWidth', a
   const graph = new Graph(nvidia)
   const { keyHeads: NK, valueHeads: NV, keyWidth: DK, valueWidth: DV } = d
   const tables = { segments: graph.input('segments', ['S', 8], 'u32'), chunks: graph.input('chunks', ['C', 2], 'u32') }
-  deltaChunkMatrix(graph.input('qkv', ['T', 2 * NK * DK + NV * DV]), graph.input('gates', ['T', 2 * NV]), tables, d)
+  deltaChunkMatrix(
+    graph.input('qkv', ['T', 2 * NK * DK + NV * DV], 'f16'),
+    graph.input('gates', ['T', 2 * NV]),
+    tables,
+    d,
+  )
   await expectCompiles(graph)
 })
 
@@ -76,7 +81,7 @@ describe('on matrix units, emulated where there are none,', () => {
 test('wrong shapes are named, and what does not fit the units', () => {
   const g = new Graph({ ...nvidia, kind: cpuDevice('test').kind })
   const tables = { segments: g.input('segments', ['S', 8], 'u32'), chunks: g.input('chunks', ['C', 2], 'u32') }
-  const [qkv, gates] = [g.input('qkv', ['T', 96]), g.input('gates', ['T', 4])]
+  const [qkv, gates] = [g.input('qkv', ['T', 96], 'f16'), g.input('gates', ['T', 4])]
   const record = (d: object, x = qkv) => deltaChunkMatrix(x, gates, tables, { ...dims, ...d })
   expect(() => record({}, gates)).toThrow(ShapeError)
   expect(() => record({}, gates)).toThrow('qkv (gates) has shape [T,4], expected [T,96]')

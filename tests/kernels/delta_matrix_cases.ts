@@ -42,7 +42,7 @@ const dawn = create(['backend=null', 'enable-dawn-features=allow_unsafe_apis']) 
 let device: GPUDevice | undefined
 afterAll(() => device?.destroy())
 
-/** The graph's shaders compile under Tint. Dawn's null backend has 16 KiB of workgroup memory, which it counts last. */
+/** The graph's shaders compile under Tint. Dawn's null backend counts workgroup memory and invocations last: its are few. */
 export async function expectCompiles(graph: Graph): Promise<void> {
   Object.assign(globalThis, globals)
   const adapter = await dawn.requestAdapter()
@@ -51,5 +51,7 @@ export async function expectCompiles(graph: Graph): Promise<void> {
   const shaders = pipelines(device)
   for (const made of await Promise.allSettled(graph.steps.map((step) => shaders.of(step))))
     if (made.status === 'rejected')
-      expect((made.reason as Error).message).toMatch(/workgroup storage \(\d+ bytes\) is larger than the maximum/)
+      expect((made.reason as Error).message).toMatch(
+        /workgroup(_size\(.*\) that exceeds| storage .* is larger than) the maximum/,
+      )
 }

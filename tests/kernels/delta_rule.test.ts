@@ -3,7 +3,7 @@ import { cpuDevice } from '../../src/device/cpu.ts'
 import { ShapeError } from '../../src/errors.ts'
 import { Graph } from '../../src/graph/graph.ts'
 import { defaultLimits, type Target } from '../../src/graph/target.ts'
-import { deltaForm, deltaRule } from '../../src/kernels/delta_rule.ts'
+import { deltaForm, deltaFormat, deltaRule } from '../../src/kernels/delta_rule.ts'
 import { gpu, relativeNorm, runOn, sameOnEveryDevice } from '../check.ts'
 import { deltaCase, golden, goldens, lengths, part, randomDelta, statesAfter } from './delta_cases.ts'
 import { nvidia } from './delta_matrix_cases.ts'
@@ -101,7 +101,7 @@ test('forms agree at every length', async () => {
 const record = (target: Partial<Target>, form?: 'recurrent' | 'chunked', wrong: object = {}) => {
   const graph = new Graph({ ...cpu.target, limits: defaultLimits, ...target })
   const tensors = {
-    qkv: graph.input('qkv', ['T', 256]),
+    qkv: graph.input('qkv', ['T', 256], deltaFormat(form ?? deltaForm(graph.target, dims))),
     gates: graph.input('gates', ['T', 8]),
     state: graph.input('state', ['*', 4, 32, 32]),
     segments: graph.input('segments', ['S', 8], 'u32'),

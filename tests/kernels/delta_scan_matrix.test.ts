@@ -10,11 +10,17 @@ import { COLD_MS, compiled, expectCompiles, nvidia, onUnits } from './delta_matr
 /** The goldens', so that all tests share a pipeline: barriers are slow to compile on software drivers. */
 const dims = { keyHeads: 2, valueHeads: 2, keyWidth: 32, valueWidth: 32 }
 
+function inHalves(data: DeltaData) {
+  const { counts, operands } = deltaOperands(data)
+  return { counts, operands: { ...operands, qkv: { ...operands.qkv, format: 'f16' } } } satisfies Partial<Case>
+}
+
 /** Made-up chunks: U and W small enough that states stay near 1, P with zeros behind the diagonal. */
 function scanCase(rows: readonly number[], withState: boolean): Case {
   const { valueHeads: NV, keyWidth: DK, valueWidth: DV } = dims
-  const { counts, operands } = deltaOperands(randomDelta(dims, rows, 3, withState))
-  const { state, segments } = operands
+  const { counts, operands } = inHalves(randomDelta(dims, rows, 3, withState))
+  const { qkv, state, segments } = operands
+  const wide = NV * (2 * DK + DV)
   const position = rows.flatMap((length) => Array.from({ length }, (_, i) => i % 64))
   const p = noise(counts.T * NV * 64, 21).map((v, i) => (i % 64 > position[Math.floor(i / (NV * 64))]! ? 0 : v / 8))
   return {
@@ -22,14 +28,14 @@ function scanCase(rows: readonly number[], withState: boolean): Case {
     operands: {
       state,
       segments,
-      x: { shape: ['T', NV * 3 * DK], format: 'f16', data: noise(counts.T * NV * 3 * DK, 22).map((v) => v / 16) },
+      qkv,
+      x: { shape: ['T', wide], format: 'f16', data: noise(counts.T * wide, 22).map((v) => v / 16) },
       p: { shape: ['T', NV * 64], format: 'f16', data: p },
-      u: { shape: ['T', NV * DV], data: noise(counts.T * NV * DV, 23).map((v) => v / 8) },
-      grown: { shape: ['T', NV], data: noise(counts.T * NV, 24).map((v) => (1 + v) / 2) },
+      decay: { shape: ['T', 2 * NV], data: noise(counts.T * 2 * NV, 24).map((v) => (1 + v) / 2) },
     },
-    op: ({ x, p, u, grown, state, segments }, graph) => ({
+    op: ({ qkv, x, p, decay, state, segments }, graph) => ({
       o: onUnits(graph, () =>
-        deltaScanMatrix({ x: x!, p: p!, u: u!, grown: grown! }, state!, { segments: segments! }, dims),
+        deltaScanMatrix(qkv!, { x: x!, p: p!, decay: decay! }, state!, { segments: segments! }, dims),
       ),
       state: state!,
     }),
@@ -39,7 +45,7 @@ function scanCase(rows: readonly number[], withState: boolean): Case {
 }
 
 const ruleCase = (data: DeltaData): Case => ({
-  ...deltaOperands(data),
+  ...inHalves(data),
   op: ({ qkv, gates, state, segments, chunks }, graph) => ({
     o: onUnits(graph, () =>
       deltaRule(qkv!, gates!, state!, { segments: segments!, chunks: chunks! }, data.dims, { form: 'matrix' }),
@@ -50,15 +56,15 @@ const ruleCase = (data: DeltaData): Case => ({
 
 test.each(compiled)('compiles under Tint: heads of $keyWidth and $valueWidth', async (d) => {
   const graph = new Graph(nvidia)
-  const { valueHeads: NV, keyWidth: DK, valueWidth: DV } = d
+  const { keyHeads: NK, valueHeads: NV, keyWidth: DK, valueWidth: DV } = d
+  const qkv = graph.input('qkv', ['T', 2 * NK * DK + NV * DV], 'f16')
   const chunks = {
-    x: graph.input('x', ['T', NV * 3 * DK], 'f16'),
+    x: graph.input('x', ['T', NV * (2 * DK + DV)], 'f16'),
     p: graph.input('p', ['T', NV * 64], 'f16'),
-    u: graph.input('u', ['T', NV * DV]),
-    grown: graph.input('grown', ['T', NV]),
+    decay: graph.input('decay', ['T', 2 * NV]),
   }
   const state = graph.input('state', ['*', NV, DK, DV])
-  deltaScanMatrix(chunks, state, { segments: graph.input('segments', ['S', 8], 'u32') }, d)
+  deltaScanMatrix(qkv, chunks, state, { segments: graph.input('segments', ['S', 8], 'u32') }, d)
   await expectCompiles(graph)
 })
 
@@ -114,15 +120,11 @@ test('wrong shapes are named', () => {
   const tables = { segments: g.input('segments', ['S', 8], 'u32') }
   const state = g.input('state', ['*', 2, 32, 32])
   const p = g.input('p', ['T', 128], 'f16')
-  const chunks = {
-    x: g.input('x', ['T', 192], 'f16'),
-    p,
-    u: g.input('u', ['T', 64]),
-    grown: g.input('grown', ['T', 2]),
-  }
-  expect(() => deltaScanMatrix({ ...chunks, u: p }, state, tables, dims)).toThrow(ShapeError)
-  expect(() => deltaScanMatrix({ ...chunks, u: p }, state, tables, dims)).toThrow('u (p) has shape [T,128]')
-  expect(() => deltaScanMatrix(chunks, p, tables, dims)).toThrow('state (p) has shape [T,128], expected [*,2,32,32]')
-  const halves = { ...chunks, x: g.input('wide', ['T', 192]) }
-  expect(() => deltaScanMatrix(halves, state, tables, dims)).toThrow('x (wide) has format f32, expected f16')
+  const qkv = g.input('qkv', ['T', 192], 'f16')
+  const chunks = { x: g.input('x', ['T', 192], 'f16'), p, decay: g.input('decay', ['T', 4]) }
+  const scan = (given: object, into = state) => deltaScanMatrix(qkv, { ...chunks, ...given }, into, tables, dims)
+  expect(() => scan({ decay: p })).toThrow(ShapeError)
+  expect(() => scan({ decay: p })).toThrow('decay (p) has shape [T,128], expected [T,4]')
+  expect(() => scan({}, p)).toThrow('state (p) has shape [T,128], expected [*,2,32,32]')
+  expect(() => scan({ x: g.input('wide', ['T', 192]) })).toThrow('x (wide) has format f32, expected f16')
 })

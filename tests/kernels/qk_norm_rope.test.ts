@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { type Segment, segmentTables, tableShapes } from '../../src/graph/segments.ts'
-import { qkNormRope, type QkNormRope } from '../../src/kernels/qk_norm_rope.ts'
+import { linear } from '../../src/kernels/linear.ts'
+import { type QkNormRope, qkNormRope } from '../../src/kernels/qk_norm_rope.ts'
 import { type Case, expectWithin, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { fixtureJson, fixtureTensors } from '../fixtures.ts'
 
@@ -133,6 +134,20 @@ test.each([
 
 // Half precision keeps 11 bits: 2^-12 of the value, and the values stay below 8.
 test('an f16 cache', () => sameOnEveryDevice(caseOf(small, several, { cache: 'f16', tolerance: 5e-4 })))
+
+test('f16 queries, read as products with a unit matrix', () => {
+  const c = caseOf({ ...small, format: 'f16' }, several, { tolerance: 5e-4 })
+  const unit = Float32Array.from({ length: 256 ** 2 }, (_, i) => Number(i % 257 === 0))
+  return sameOnEveryDevice({
+    ...c,
+    operands: { ...c.operands, unit: { shape: [256, 256], data: unit } },
+    op: (operands, graph) => {
+      const { q, kv } = c.op(operands, graph)
+      return { q: linear(q!, operands.unit!), kv: kv! }
+    },
+    kernels: ['qk_norm_rope', 'linear'],
+  })
+})
 
 test('a row has the same bits whatever its neighbours', async () => {
   const { heads, kvHeads, headDim, rotary } = small

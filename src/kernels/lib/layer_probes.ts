@@ -6,7 +6,7 @@ import { advanceCodes } from '../advance_codes.ts'
 import { attention } from '../attention.ts'
 import { attentionDecode } from '../attention_decode.ts'
 import { convPrepare } from '../conv_prepare.ts'
-import { deltaForm, deltaRule } from '../delta_rule.ts'
+import { deltaForm, deltaFormat, deltaRule } from '../delta_rule.ts'
 import { gatedRmsNorm } from '../gated_rms_norm.ts'
 import { layerNorm } from '../layer_norm.ts'
 import { qkNormRope } from '../qk_norm_rope.ts'
@@ -43,8 +43,9 @@ function deltaLayer(graph: Graph, pool: MakePool, units: boolean): Record<string
   const conv = pool(['*', 3, channels], 'f32', 3)
   const state = pool(['*', 2, 128, 128], 'f32', 3)
   const weights = [graph.input('conv', [channels, 1, 4]), graph.input('gates', [2, 2])] as const
-  const { qkv, gates } = convPrepare(x, ...weights, conv, run, { ...delta, kernel: 4 })
-  const o = deltaRule(qkv, gates, state, run, delta, { form: deltaForm(graph.target, delta, units) })
+  const form = deltaForm(graph.target, delta, units)
+  const { qkv, gates } = convPrepare(x, ...weights, conv, run, { ...delta, kernel: 4, format: deltaFormat(form) })
+  const o = deltaRule(qkv, gates, state, run, delta, { form })
   return { y: gatedRmsNorm(o, { of: x, column: channels }, graph.input('w', [128]), { eps: 1e-6 }) }
 }
 

@@ -4,7 +4,7 @@ import type { Target } from '../../graph/target.ts'
 import type { Format, Tensor } from '../../graph/tensor.ts'
 import { attention } from '../../kernels/attention.ts'
 import { convPrepare } from '../../kernels/conv_prepare.ts'
-import { deltaRule } from '../../kernels/delta_rule.ts'
+import { deltaForm, deltaFormat, deltaRule } from '../../kernels/delta_rule.ts'
 import { embedding } from '../../kernels/embedding.ts'
 import { gatedRmsNorm } from '../../kernels/gated_rms_norm.ts'
 import { linear, linearParts } from '../../kernels/linear.ts'
@@ -108,13 +108,17 @@ function normed(context: Context, { x, parts }: Stream, w: Tensor): { x: Tensor;
 }
 
 /** S ← e^g S + k (β (v - Sᵀk))ᵀ,  o = Sᵀq,  normed and gated by z. */
-function gatedDeltaNet({ c, run, operand }: Context, w: DeltaWeights, pool: LayerPool, h: Tensor): Tensor {
+function gatedDeltaNet({ graph, c, run, operand }: Context, w: DeltaWeights, pool: LayerPool, h: Tensor): Tensor {
   if (pool.kind !== 'linear') throw new TypeError('gated delta net: the pool is not of a linear layer')
   const { keyHeads, keyWidth, valueHeads, valueWidth } = c.delta
   const channels = 2 * keyHeads * keyWidth + valueHeads * valueWidth
   const projected = linear(h, w.in) // q k v | z | b | a
-  const { qkv, gates } = convPrepare(projected, w.conv, w.gates, pool.conv, run, c.delta)
-  const o = deltaRule(qkv, gates, pool.state, run, c.delta)
+  const form = deltaForm(graph.target, c.delta)
+  const { qkv, gates } = convPrepare(projected, w.conv, w.gates, pool.conv, run, {
+    ...c.delta,
+    format: deltaFormat(form),
+  })
+  const o = deltaRule(qkv, gates, pool.state, run, c.delta, { form })
   const z = { of: projected, column: channels }
   return gatedRmsNorm(o, z, w.norm, { eps: c.eps, format: operand })
 }
@@ -126,7 +130,7 @@ function gatedAttention({ c, run, operand }: Context, w: AttentionWeights, pool:
   const shape = { heads, kvHeads, headDim }
   const projected = linear(h, w.in) // per head q, gate | k | v
   const rotary = headDim * partialRotaryFactor
-  const q = qkNormRope(projected, w.norms, run.rope, pool.kv, run, { ...shape, rotary, eps: c.eps })
+  const q = qkNormRope(projected, w.norms, run.rope, pool.kv, run, { ...shape, rotary, eps: c.eps, format: operand })
   return attention(q, pool.kv, run, { ...shape, gate: projected, format: operand })
 }
 

@@ -3,8 +3,8 @@ import type { Device, Profile } from '../src/device/device.ts'
 import { Graph } from '../src/graph/graph.ts'
 import { embedding } from '../src/kernels/embedding.ts'
 import { hash } from '../src/kernels/fill_random.ts'
-import { linear } from '../src/kernels/linear.ts'
 import { randomOperands } from '../src/kernels/tune/operands.ts'
+import { pickedPlan, recordProduct } from '../src/kernels/tune/product.ts'
 import { products } from '../src/models/qwen3_5/products.ts'
 import { textSession } from '../src/models/qwen3_5/session.ts'
 import type { Bench, BenchOptions } from './bench.ts'
@@ -46,7 +46,9 @@ export const kernels: Bench = async (device, options, note) => {
   note(`copy: ${(bytesPerMs / 1e9).toFixed(3)} TB/s`)
   for (const gemm of gemms) {
     const operands = await randomOperands(device, gemm, gemm.M)
-    const row = await timeGemm(device, gemm, operands, options, (x, w) => linear(x, w))
+    const row = await timeGemm(device, gemm, operands, options, (x, w) =>
+      recordProduct(x.graph!, gemm, x, w, pickedPlan(x.graph!, gemm, x, w)),
+    )
     const theirs = cublas.find(({ M, N, K }) => M === gemm.M && N === gemm.N && K === gemm.K)
     operands.release()
     rows.push({ ...row, ...(theirs && { ofCublas: theirs.ms / row.medianMs }) })

@@ -37,48 +37,50 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
 
   // A piece of a tile is four rows of four terms; an invocation carries at most one of x and one of w.
   // Rows past the last are read too: nobody stores their sums.
-  let x_piece = piece(thread);
-  let w_piece = piece((thread + WORKGROUP - BM % WORKGROUP) % WORKGROUP);
-  let has_x = BM == WORKGROUP || x_piece.x < BM / 4;
-  let has_w = BN == WORKGROUP || w_piece.x < BN / 4;
-  let x_row = group.y * BM + x_piece.x * 4;
-  let w_at = weight_row(group.x * BN + w_piece.x * 4) * ROW + w_piece.y;
+  let w_thread = (thread + WORKGROUP - BM % WORKGROUP) % WORKGROUP;
+  let has_x = BM == WORKGROUP || thread < BM;
+  let has_w = BN == WORKGROUP || w_thread < BN;
+  let x_row = group.y * BM + piece_row(thread);
+  let x_put = piece_term(thread) * WIDTH + piece_row(thread) / 4;
+  let w_put = piece_term(w_thread) * WIDTH + piece_row(w_thread) / 4 + BM / 4;
+  let begin = group.z * KS;
+  let tiles = (min(begin + KS, IN) - begin) / BK;
 
   var s: Sums;
-  let begin = group.z * KS / 4;
-  let end = min(begin + KS / 4, ROW);
   var x_next: Rows;
   var w_next: Columns;
-  if (has_x) { x_next = load_x(x_row, begin + x_piece.y); }
-  if (has_w) { w_next = load_w(w_at + begin); }
-  for (var k = begin; k < end; k += BK / 4) {
-    if (has_x) { put(x_piece, 0, vec4f(x_next.a), vec4f(x_next.b), vec4f(x_next.c), vec4f(x_next.d)); }
-    if (has_w) { put(w_piece, BM / 4, weight4(w_next.a), weight4(w_next.b), weight4(w_next.c), weight4(w_next.d)); }
+  var x_at = operand_at(x_row, begin + piece_term(thread), 4u);
+  var w_at = weight_row(group.x * BN + piece_row(w_thread)) * ROW + (begin + piece_term(w_thread)) / 4;
+  if (has_x) { x_next = load_x(x_at); }
+  if (has_w) { w_next = load_w(w_at); }
+  for (var i = 0u; i < tiles; i++) {
+    if (has_x) { put(x_put, vec4f(x_next.a), vec4f(x_next.b), vec4f(x_next.c), vec4f(x_next.d)); }
+    if (has_w) { put(w_put, weight4(w_next.a), weight4(w_next.b), weight4(w_next.c), weight4(w_next.d)); }
     workgroupBarrier();
-    if (k + BK / 4 < end) {
-      if (has_x) { x_next = load_x(x_row, k + BK / 4 + x_piece.y); }
-      if (has_w) { w_next = load_w(w_at + k + BK / 4); }
+    x_at = operand_next(x_at, x_row, begin + (i + 1) * BK + piece_term(thread), 4u);
+    w_at += BK / 4;
+    if (i + 1u < tiles) {
+      if (has_x) { x_next = load_x(x_at); }
+      if (has_w) { w_next = load_w(w_at); }
     }
-    if (place.x < rows) {
-      let a = ty;
-      let b = BM / 4 + tx;
-      s = add(s, tile[a + 0 * WIDTH], tile[a + 0 * WIDTH + A1], tile[b + 0 * WIDTH], tile[b + 0 * WIDTH + B1]);
-      s = add(s, tile[a + 1 * WIDTH], tile[a + 1 * WIDTH + A1], tile[b + 1 * WIDTH], tile[b + 1 * WIDTH + B1]);
-      s = add(s, tile[a + 2 * WIDTH], tile[a + 2 * WIDTH + A1], tile[b + 2 * WIDTH], tile[b + 2 * WIDTH + B1]);
-      s = add(s, tile[a + 3 * WIDTH], tile[a + 3 * WIDTH + A1], tile[b + 3 * WIDTH], tile[b + 3 * WIDTH + B1]);
-      s = add(s, tile[a + 4 * WIDTH], tile[a + 4 * WIDTH + A1], tile[b + 4 * WIDTH], tile[b + 4 * WIDTH + B1]);
-      s = add(s, tile[a + 5 * WIDTH], tile[a + 5 * WIDTH + A1], tile[b + 5 * WIDTH], tile[b + 5 * WIDTH + B1]);
-      s = add(s, tile[a + 6 * WIDTH], tile[a + 6 * WIDTH + A1], tile[b + 6 * WIDTH], tile[b + 6 * WIDTH + B1]);
-      s = add(s, tile[a + 7 * WIDTH], tile[a + 7 * WIDTH + A1], tile[b + 7 * WIDTH], tile[b + 7 * WIDTH + B1]);
-      s = add(s, tile[a + 8 * WIDTH], tile[a + 8 * WIDTH + A1], tile[b + 8 * WIDTH], tile[b + 8 * WIDTH + B1]);
-      s = add(s, tile[a + 9 * WIDTH], tile[a + 9 * WIDTH + A1], tile[b + 9 * WIDTH], tile[b + 9 * WIDTH + B1]);
-      s = add(s, tile[a + 10 * WIDTH], tile[a + 10 * WIDTH + A1], tile[b + 10 * WIDTH], tile[b + 10 * WIDTH + B1]);
-      s = add(s, tile[a + 11 * WIDTH], tile[a + 11 * WIDTH + A1], tile[b + 11 * WIDTH], tile[b + 11 * WIDTH + B1]);
-      s = add(s, tile[a + 12 * WIDTH], tile[a + 12 * WIDTH + A1], tile[b + 12 * WIDTH], tile[b + 12 * WIDTH + B1]);
-      s = add(s, tile[a + 13 * WIDTH], tile[a + 13 * WIDTH + A1], tile[b + 13 * WIDTH], tile[b + 13 * WIDTH + B1]);
-      s = add(s, tile[a + 14 * WIDTH], tile[a + 14 * WIDTH + A1], tile[b + 14 * WIDTH], tile[b + 14 * WIDTH + B1]);
-      s = add(s, tile[a + 15 * WIDTH], tile[a + 15 * WIDTH + A1], tile[b + 15 * WIDTH], tile[b + 15 * WIDTH + B1]);
-    }
+    let a = ty;
+    let b = BM / 4 + tx;
+    s = add(s, tile[a + 0 * WIDTH], tile[a + 0 * WIDTH + A1], tile[b + 0 * WIDTH], tile[b + 0 * WIDTH + B1]);
+    s = add(s, tile[a + 1 * WIDTH], tile[a + 1 * WIDTH + A1], tile[b + 1 * WIDTH], tile[b + 1 * WIDTH + B1]);
+    s = add(s, tile[a + 2 * WIDTH], tile[a + 2 * WIDTH + A1], tile[b + 2 * WIDTH], tile[b + 2 * WIDTH + B1]);
+    s = add(s, tile[a + 3 * WIDTH], tile[a + 3 * WIDTH + A1], tile[b + 3 * WIDTH], tile[b + 3 * WIDTH + B1]);
+    s = add(s, tile[a + 4 * WIDTH], tile[a + 4 * WIDTH + A1], tile[b + 4 * WIDTH], tile[b + 4 * WIDTH + B1]);
+    s = add(s, tile[a + 5 * WIDTH], tile[a + 5 * WIDTH + A1], tile[b + 5 * WIDTH], tile[b + 5 * WIDTH + B1]);
+    s = add(s, tile[a + 6 * WIDTH], tile[a + 6 * WIDTH + A1], tile[b + 6 * WIDTH], tile[b + 6 * WIDTH + B1]);
+    s = add(s, tile[a + 7 * WIDTH], tile[a + 7 * WIDTH + A1], tile[b + 7 * WIDTH], tile[b + 7 * WIDTH + B1]);
+    s = add(s, tile[a + 8 * WIDTH], tile[a + 8 * WIDTH + A1], tile[b + 8 * WIDTH], tile[b + 8 * WIDTH + B1]);
+    s = add(s, tile[a + 9 * WIDTH], tile[a + 9 * WIDTH + A1], tile[b + 9 * WIDTH], tile[b + 9 * WIDTH + B1]);
+    s = add(s, tile[a + 10 * WIDTH], tile[a + 10 * WIDTH + A1], tile[b + 10 * WIDTH], tile[b + 10 * WIDTH + B1]);
+    s = add(s, tile[a + 11 * WIDTH], tile[a + 11 * WIDTH + A1], tile[b + 11 * WIDTH], tile[b + 11 * WIDTH + B1]);
+    s = add(s, tile[a + 12 * WIDTH], tile[a + 12 * WIDTH + A1], tile[b + 12 * WIDTH], tile[b + 12 * WIDTH + B1]);
+    s = add(s, tile[a + 13 * WIDTH], tile[a + 13 * WIDTH + A1], tile[b + 13 * WIDTH], tile[b + 13 * WIDTH + B1]);
+    s = add(s, tile[a + 14 * WIDTH], tile[a + 14 * WIDTH + A1], tile[b + 14 * WIDTH], tile[b + 14 * WIDTH + B1]);
+    s = add(s, tile[a + 15 * WIDTH], tile[a + 15 * WIDTH + A1], tile[b + 15 * WIDTH], tile[b + 15 * WIDTH + B1]);
     workgroupBarrier();
   }
 
@@ -86,14 +88,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   if (RM > 4) { finish_blocks(place + vec2u(4 * A1, 0), rows, group.z * COLUMNS, s.s10, s.s11); }
 }
 
-// Quad of rows and quad of terms of the i-th piece. Eight neighbours share four of rows and two of terms: they write to
-// all banks, and 16 read whole sectors.
-fn piece(i: u32) -> vec2u { return vec2u(i / 2 % 4 + i / 16 * 4, i % 2 + i / 8 % 2 * 2); }
+// The first row and the first term of the i-th piece. Eight neighbours share four quads of rows and two of terms: they
+// write to all banks, and 16 read whole sectors.
+fn piece_row(i: u32) -> u32 { return (i / 2 % 4 + i / 16 * 4) * 4; }
+fn piece_term(i: u32) -> u32 { return (i % 2 + i / 8 % 2 * 2) * 4; }
 
 struct Rows { a: vec4<X>, b: vec4<X>, c: vec4<X>, d: vec4<X> }
 struct Columns { a: Words, b: Words, c: Words, d: Words }
-fn load_x(row: u32, quad: u32) -> Rows {
-  let at = operand_at(row, quad * 4, 4u);
+fn load_x(at: u32) -> Rows {
   return Rows(x_quad(at), x_quad(at + 2 * X_ROW), x_quad(at + 4 * X_ROW), x_quad(at + 6 * X_ROW));
 }
 fn x_quad(at: u32) -> vec4<X> {
@@ -102,8 +104,8 @@ fn x_quad(at: u32) -> vec4<X> {
 }
 fn load_w(at: u32) -> Columns { return Columns(w[at], w[at + ROW], w[at + 2 * ROW], w[at + 3 * ROW]); }
 
-fn put(piece: vec2u, column: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
-  let at = piece.y * 4 * WIDTH + column + piece.x;
+fn put(to: u32, a: vec4f, b: vec4f, c: vec4f, d: vec4f) {
+  let at = min(to, (BK - 4) * WIDTH + WIDTH - 2); // which Tint sees to be within the tile
   tile[at] = vec4f(a.x, b.x, c.x, d.x);
   tile[at + WIDTH] = vec4f(a.y, b.y, c.y, d.y);
   tile[at + 2 * WIDTH] = vec4f(a.z, b.z, c.z, d.z);

@@ -10,5 +10,5 @@ fn operand_at(row: u32, k: u32, unit: u32) -> u32 {
 }
 fn operand_has(at: u32, unit: u32) -> bool { return at < row_count() * X_RATE * (CHANNELS / unit); }
 
-// Where the terms from k on lie, in units of 8.
-fn operand_next(at: u32, row: u32, k: u32) -> u32 { return operand_at(row, k, 8u); }
+// Where the terms from k on lie.
+fn operand_next(at: u32, row: u32, k: u32, unit: u32) -> u32 { return operand_at(row, k, unit); }

@@ -28,8 +28,9 @@ export interface Target {
 export interface LinearPlan {
   readonly variant: 'linear' | 'linear_dot' | 'linear_few' | 'linear_tiled' | 'linear_matrix'
   /**
-   * All that the order of a sum depends on: K is cut into SK parts, of which a workgroup takes BK terms at once. Where
-   * BK changes no bit, a tile may have its own.
+   * All that the order of a sum depends on: K is cut into SK parts, of which a workgroup takes BK terms at once, and
+   * parts are added as src/kernels/lib/parts.ts says. Where BK changes no bit, a tile may have its own; and it may have
+   * SL, how many of the parts a workgroup sums and adds.
    */
   readonly order: { readonly SK: number; readonly BK: number; readonly [constant: string]: number }
   /** By the rows of a run, ascending: each tile serves up to so many rows, the last one all that are more. */

@@ -160,7 +160,7 @@ function recordConv<K extends Given>(
   const finish = [activation, add ? residualAdd : residualNone, ...(snaked ? [snakePiece] : []), keep, finishConv]
   const plain = plainKernel(op, Object.keys(reads), value && snaked ? ['y', 'snaked'] : ['y'], product, finish, !value)
   const variant = plan && convVariants[plan.variant]
-  const tile = { SK: 1, ...plan?.tile }
+  const tile = { SK: 1, SL: 1, ...plan?.tile }
   const fixed = variant ? { ...tile, ...variant.constants(product, tile) } : plainConstants(OUT)
   const ROWS = symbolic(x) ? rowsOf(op, x) : { ROWS: 1 }
   const constants = {

@@ -15,7 +15,20 @@ import type { LinearPlan, Target } from '../graph/target.ts'
 import { expectFormat, expectShape, formatBytes, last, leading, type Tensor } from '../graph/tensor.ts'
 import { layerNorm, normed } from './layer_norm.ts'
 import { silu } from './lib/activation.ts'
-import { choose, classesOf, type LinearVariant, linearTable, type Norm, type Product } from './lib/linear_tiles.ts'
+import { heightsOf } from './lib/heights.ts'
+import {
+  choose,
+  classesOf,
+  type LinearVariant,
+  linearTable,
+  type Norm,
+  type Product,
+  slicesIn,
+  slicesMisfit,
+  splitInto,
+  wholePlan,
+} from './lib/linear_tiles.ts'
+import type { Parts } from './lib/parts.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
 import { weightPieces } from './lib/weights.ts'
 import { linearDot } from './linear_dot.ts'
@@ -49,32 +62,29 @@ export function linear(x: Tensor, w: Tensor, options: LinearOptions = {}): Tenso
   const { norm, ...rest } = options
   if (norm && plan.variant !== 'linear_few')
     return linear(layerNorm(x, norm.w, { eps: norm.eps, format: operandOf(product.target, w) }), w, rest)
-  return recordPlan(product, { ...plan, order: { ...plan.order, SK: 1 } }).y
+  return recordPlan(product, wholePlan(plan)).sums
 }
 
 /** The format in which a product with w takes its other operand. */
 export const operandOf = (target: Target, w: Tensor): Target['operand'] => (w.format === 'q8' ? 'f32' : target.operand)
 
 /**
- * The product in SK parts that add up to it, for an op that has to add anyway: part z of row t sums the z-th stretch
- * of IN and lies in columns z · OUT and on. Parts [rows, SK · OUT] f32. `split` asks for a number of parts; it is less
- * where IN has fewer tiles.
+ * The product in parts that add up to it, for an op that has to add anyway: part z of a row sums the z-th stretch of IN.
+ * `split` asks for stretches that are parts at every height; they are fewer where IN has fewer tiles.
  */
 export function linearParts(
   x: Tensor,
   w: Tensor,
   { split = 'auto' }: { readonly split?: number | 'auto' } = {},
-): { readonly parts: Tensor; readonly SK: number } {
+): Parts {
   const product = productOf(x, w, {})
   const plan = planOf(product)
-  const SK = split === 'auto' ? plan.order.SK : split
-  const { y: parts, SK: made } = recordPlan(product, { ...plan, order: { ...plan.order, SK } })
-  return { parts, SK: made }
+  return recordPlan(product, split === 'auto' ? plan : splitInto(plan, split))
 }
 
-/** `linear` by this plan and no other, for sweeps and tests: y, or its parts where the plan splits the sum. */
+/** `linear` by this plan and no other, for sweeps and tests: y, or its parts where the plan leaves some. */
 export function recordLinear(x: Tensor, w: Tensor, plan: LinearPlan, options: LinearOptions = {}): Tensor {
-  return recordPlan(productOf(x, w, options), plan).y
+  return recordPlan(productOf(x, w, options), plan).sums
 }
 
 /** The plan that the target asks for: of the tuned and built-in ones that fit the one measured nearest, else `plainPlan`. */
@@ -163,35 +173,36 @@ function misfitOf(p: Product, { variant, order, heights }: LinearPlan): string |
   const reason = p.target.disabled.get(variant)
   if (reason !== undefined) return `${variant} is disabled: ${reason}`
   if (p.norm && variant !== 'linear_few') return `${variant} takes no norm of x`
-  const fit = ({ tile }: LinearPlan['heights'][number]) => variants[variant].misfit(p, { ...order, ...tile })
+  const fit = ({ tile }: LinearPlan['heights'][number]) =>
+    slicesMisfit(p, variant, { ...order, ...tile }) ?? variants[variant].misfit(p, { ...order, ...tile })
   return heights.map(fit).find((misfit) => misfit !== undefined)
 }
 
 /** One step for each height, of which a run takes the one that its rows ask for; all write the same y. */
-function recordPlan(p: Product, plan: LinearPlan): { readonly y: Tensor; readonly SK: number } {
+function recordPlan(p: Product, plan: LinearPlan): Parts {
   const { x, w, norm, add, bias, IN, OUT, HALVES } = p
-  const { variant, heights } = plan
+  const { variant } = plan
   const misfit = misfitOf(p, plan)
   if (misfit) throw new ShapeError(`${variant}: [${x.shape}] x [${w.shape}]: ${misfit}; choose another plan`)
   if (!(Number.isInteger(plan.order.SK) && plan.order.SK > 0))
     throw new ShapeError(`${variant}: a sum in ${plan.order.SK} parts, expected a positive integer`)
   const KS = Math.ceil(IN / plan.order.SK / plan.order.BK) * plan.order.BK
   const SK = Math.ceil(IN / KS)
-  if (SK > 1 && (add || bias || HALVES === 2 || p.format !== 'f32'))
-    throw new ShapeError(`${variant}: a sum in ${SK} parts is stored as f32, without add, bias or swiglu; set SK to 1`)
+  const heights = plan.heights.map((height) => ({ ...height, COUNT: SK / slicesIn(height.tile) }))
+  const most = Math.max(...heights.map(({ COUNT }) => COUNT))
+  if (most > 1 && (add || bias || HALVES === 2 || p.format !== 'f32'))
+    throw new ShapeError(
+      `${variant}: a sum in ${most} parts is stored as f32, without add, bias or swiglu; set SK to 1`,
+    )
 
   const also = { ...(norm && { norm: norm.w }), ...(add && { residual: add }), ...(bias && { bias }) }
   const reads = { x, w, ...also }
-  const [T = 1] = x.shape
-  const width = (SK * OUT) / HALVES
   const { kernel, constants } = variants[variant]
-  let y: Made | Tensor = { shape: [T, width], format: p.format }
-  heights.forEach(({ upTo = Number.POSITIVE_INFINITY, tile }, i) => {
+  let y: Made | Tensor = { shape: [x.shape[0] ?? 1, (most * OUT) / HALVES], format: p.format }
+  for (const { height, serves } of heightsOf(x.shape, heights)) {
+    const { tile, COUNT } = height
     const own = { ...plan.order, ...tile }
     const fixed = constants(p, own)
-    const above = heights[i - 1]?.upTo ?? 0
-    const serves = (n: number): boolean => n > above && n <= upTo
-    if (typeof T === 'number' && !serves(T)) return
     y = record<'y'>(kernel(p, plainKernel(p), finishOf(p)), {
       reads,
       writes: { y },
@@ -199,15 +210,20 @@ function recordPlan(p: Product, plan: LinearPlan): { readonly y: Tensor; readonl
         ...own,
         ...fixed,
         ...rowsOf('linear', x),
-        ...{ IN, OUT, HALVES, SK, KS, Y_WIDTH: width, Y_BINDING: Object.keys(reads).length },
+        ...{ IN, OUT, HALVES, SK, KS, SL: slicesIn(tile) },
+        ...{ Y_WIDTH: (COUNT * OUT) / HALVES, Y_BINDING: Object.keys(reads).length },
       },
       workgroups(counts) {
         const n = leading(x, counts)
-        return serves(n) ? [Math.ceil(OUT / fixed.BN), Math.ceil(n / fixed.BM), SK] : [0, 0, 0]
+        return serves(n) ? [Math.ceil(OUT / fixed.BN), Math.ceil(n / fixed.BM), COUNT] : [0, 0, 0]
       },
     }).y
-  })
-  return { y: y as Tensor, SK }
+  }
+  const distinct = heights.filter(({ COUNT }, i) => COUNT !== heights[i + 1]?.COUNT)
+  return {
+    sums: y as Tensor,
+    heights: distinct.map(({ upTo, COUNT }) => ({ ...(upTo !== undefined && { upTo }), COUNT })),
+  }
 }
 
 const plain: LinearVariant = {
@@ -242,16 +258,19 @@ function plainKernel(p: Product): Kernel {
       return { flops: 2 * T * IN * OUT, bytes: IN * OUT * formatBytes[p.w.format] + values * 4 }
     },
     cpu({ x: rows, w, norm, residual, bias, y }, constants) {
-      const { IN, OUT, HALVES, KS, Y_WIDTH } = constants as Record<'IN' | 'OUT' | 'HALVES' | 'KS' | 'Y_WIDTH', number>
+      type Given = Record<'IN' | 'OUT' | 'HALVES' | 'KS' | 'SL' | 'Y_WIDTH', number>
+      const { IN, OUT, HALVES, KS, SL, Y_WIDTH } = constants as Given
       const x = norm ? normedRows(rows!, norm, IN, p.norm!.eps) : rows!
       const width = OUT / HALVES
+      const PART = KS * SL
+      const count = x.length / IN
       // Columns of y outside, so that a row of w is still in the processor's cache for the next row of x.
       for (let to = 0; to < Y_WIDTH; to++) {
-        const begin = Math.floor(to / width) * KS // of the part
+        const begin = Math.floor(to / width) * PART // of the part
         const column = to % width // Y_WIDTH is a multiple of width
-        const product = (row: number, o: number) => dot(x, row * IN, w!, o * IN, begin, Math.min(begin + KS, IN))
+        const product = (row: number, o: number) => dot(x, row * IN, w!, o * IN, begin, Math.min(begin + PART, IN))
         const [gate, up] = p.finish === 'swiglu' ? [column, width + column] : [width + column, column]
-        for (let row = 0, at = to; at < y!.length; row++, at += Y_WIDTH) {
+        for (let row = 0, at = to; row < count; row++, at += Y_WIDTH) {
           if (HALVES === 2) y![at] = silu(product(row, gate)) * product(row, up)
           else y![at] = product(row, column) + (residual?.[at] ?? bias?.[column] ?? 0)
         }

@@ -8,7 +8,7 @@ import stage from '../../shaders/lib/stage.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import source from '../../shaders/linear_matrix.wgsl' with { type: 'text' }
 import type { Constants } from '../graph/kernel.ts'
-import type { LinearVariant, Product } from './lib/linear_tiles.ts'
+import { type LinearVariant, type Product, slicesIn } from './lib/linear_tiles.ts'
 import { operandMisfit, operandOf } from './lib/operand.ts'
 
 const features = ['chromium-experimental-subgroup-matrix', 'shader-f16', 'subgroups'] as const
@@ -17,11 +17,13 @@ const features = ['chromium-experimental-subgroup-matrix', 'shader-f16', 'subgro
 const STAGED = 32
 /** Fragments of a subgroup in each direction, vec4u of x and of w per invocation: what the shader has names for. */
 const MOST = 4
+const MOST_CARRIED = 8
 
 const core = [stage, fragments, fragmentRows, source]
 
 /**
- * The product on matrix units. A tile is { BM, BN, BK, WM, WN }: BM x BN sums of WM x WN subgroups, BK terms at once.
+ * The product on matrix units. A tile is { BM, BN, BK, WM, WN, SL }: BM x BN sums of WM x WN subgroups, BK terms at
+ * once, in each of SL slices of the sum (default 1).
  * Stores are masked at the last row and column, so that y needs no padding and nothing behind it is touched.
  */
 export const linearMatrix: LinearVariant = {
@@ -33,17 +35,19 @@ export const linearMatrix: LinearVariant = {
     if (!matrix || !subgroupSize) return 'the device has no f16 matrix units of one size'
     if (x.format !== 'f16' || w.format !== 'f16') return `x is ${x.format} and w ${w.format}, expected f16`
     const { BM, BN, BK, WM, WN } = tile as Tile
-    const threads = WM * WN * subgroupSize
+    const SL = slicesIn(tile)
+    const crew = WM * WN * subgroupSize
+    const threads = SL * crew
     const [RM, RN] = [BM / WM / matrix.M, BN / WN / matrix.N]
-    const carried = Math.ceil((Math.max(BM, BN) * BK) / 8 / threads) // vec4u of x or of w by an invocation
-    const bytes = Math.max((BM + BN) * (BK + 8) * 2, WM * matrix.M * BN * 4)
+    const carried = Math.ceil((Math.max(BM, BN) * BK) / 8 / crew) // vec4u of x or of w by an invocation
+    const bytes = SL * Math.max((BM + BN) * (BK + 8) * 2, WM * matrix.M * BN * 4)
     if (operandMisfit(p)) return operandMisfit(p)
     if (IN % STAGED !== 0 || IN % BK !== 0) return `${IN} columns of x, expected a multiple of ${STAGED} and of ${BK}`
     if (RM % 1 !== 0 || RN % HALVES !== 0 || matrix.K % 8 !== 0 || ![1, 2, 4].includes(BK / matrix.K))
       return `fragments of ${matrix.M} x ${matrix.N} x ${matrix.K} do not divide the tile`
     if (RM > MOST || RN > MOST) return `${RM} x ${RN} fragments per subgroup, at most ${MOST} x ${MOST}`
-    if (threads % (BK / 8) !== 0) return `${threads} invocations do not share rows of ${BK} terms evenly`
-    if (carried > MOST) return `${carried} vec4u carried by an invocation, at most ${MOST}`
+    if (crew % (BK / 8) !== 0) return `${crew} invocations do not share rows of ${BK} terms evenly`
+    if (carried > MOST_CARRIED) return `${carried} vec4u carried by an invocation, at most ${MOST_CARRIED}`
     if (threads > limits.invocations) return `${threads} invocations, at most ${limits.invocations}`
     if (bytes > limits.workgroupBytes) return `${bytes} bytes of workgroup memory, at most ${limits.workgroupBytes}`
     return undefined

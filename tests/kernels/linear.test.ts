@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
-import type { LinearRule } from '../../src/graph/target.ts'
+import { defaultLimits, type LinearRule } from '../../src/graph/target.ts'
 import { type Format, type Shape, type Tensor, tensor } from '../../src/graph/tensor.ts'
 import { choose, linearTable } from '../../src/kernels/lib/linear_tiles.ts'
 import { linear, linearParts } from '../../src/kernels/linear.ts'
 import { swiglu } from '../../src/kernels/swiglu.ts'
 import { type Case, counts, expectClose, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
+import { withUnits } from './matrix_units.ts'
 
 const weights = (shape: Shape, format: Format = 'f32') => ({ shape, format, kept: true })
 const product = (T: number, IN: number, OUT: number, format?: Format): Case => ({
@@ -139,7 +140,7 @@ describe('parts', () => {
     const c: Case = {
       operands: { x: { shape: ['T', 40] }, w: weights([21, 40], 'f16') },
       counts: { T: 6 },
-      op: ({ x, w }) => ({ parts: parts(x!, w!).parts, y: linear(x!, w!) }),
+      op: ({ x, w }) => ({ parts: parts(x!, w!).sums, y: linear(x!, w!) }),
     }
     await sameOnEveryDevice(c)
     const { parts: got, y } = await runOn(await gpu(), c)
@@ -176,15 +177,54 @@ describe('the plan', () => {
 
   test('of the target goes before the table, and a run takes the tile of its height', () => {
     const graph = new Graph({ ...hardware, tuning: [plan(tile)] })
-    const { parts, SK } = linearParts(graph.input('x', ['T', 1024]), w)
-    expect(SK).toBe(3)
-    expect(parts.shape).toEqual(['T', 3 * 2048])
-    expect(graph.steps.map((step) => step.bindings.y)).toEqual([parts, parts])
+    const { sums, heights } = linearParts(graph.input('x', ['T', 1024]), w)
+    expect(heights).toEqual([{ COUNT: 3 }])
+    expect(sums.shape).toEqual(['T', 3 * 2048])
+    expect(graph.steps.map((step) => step.bindings.y)).toEqual([sums, sums])
     const grids = (T: number) => graph.steps.map((step) => step.workgroups(counts({ T, R: 99 })))
     const none = [0, 0, 0]
     expect(grids(1)).toEqual([[32, 1, 3], none])
     expect(grids(8)).toEqual([[32, 8, 3], none])
     expect(grids(9)).toEqual([none, [32, 2, 3]])
+  })
+
+  test('says of each height how many parts its workgroups leave, and leaves none to who does not add', () => {
+    const limits = { ...defaultLimits, workgroupBytes: 48 * 1024, invocations: 1024 }
+    const matrix = (SL: number) => ({ BM: 64, BN: 64, WM: 2, WN: 2, SL })
+    const heights = [{ upTo: 8, tile: matrix(1) }, { upTo: 64, tile: matrix(2) }, { tile: matrix(4) }]
+    const rule = {
+      on: 'matrix',
+      N: 2048,
+      K: 1024,
+      variant: 'linear_matrix',
+      order: { SK: 4, BK: 32 },
+      heights,
+    } as const
+    const recorded = (rules: readonly LinearRule[], record: (x: Tensor) => unknown) => {
+      const graph = new Graph({ ...withUnits({ ...hardware, limits }, 16), tuning: rules })
+      record(graph.input('x', ['T', 1024], 'f16'))
+      return graph
+    }
+    const parts = recorded([rule], (x) => {
+      const { sums, heights } = linearParts(x, w)
+      expect(sums.shape).toEqual(['T', 4 * 2048])
+      expect(heights).toEqual([{ upTo: 8, COUNT: 4 }, { upTo: 64, COUNT: 2 }, { COUNT: 1 }])
+    })
+    const grids = [8, 64, 65].map((T) => parts.steps.map((step) => step.workgroups(counts({ T }))[2]))
+    expect(grids).toEqual([
+      [4, 0, 0],
+      [0, 2, 0],
+      [0, 0, 1],
+    ])
+    const { steps } = recorded([rule], (x) => linear(x, w))
+    expect(steps.map(({ constants: { SK, SL } }) => [SK, SL])).toEqual([
+      [1, 1],
+      [1, 1],
+      [1, 1],
+    ])
+    const whole = { ...rule, order: { SK: 4, BK: 32 }, heights: [{ tile: matrix(4) }] }
+    const [step] = recorded([whole], (x) => linear(x, w)).steps
+    expect(step!.constants).toMatchObject({ SK: 4, SL: 4, KS: 256, Y_WIDTH: 2048 })
   })
 
   test('of the table fits its own heights, and has one order of sums for all', () => {

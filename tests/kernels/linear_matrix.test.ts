@@ -7,7 +7,8 @@ import { defaultLimits, type LinearPlan, type Target } from '../../src/graph/tar
 import { type Shape, type Tensor, tensor } from '../../src/graph/tensor.ts'
 import { linearCandidates, linearTable } from '../../src/kernels/lib/linear_tiles.ts'
 import { type LinearOptions, linear, linearMisfit, linearParts, recordLinear } from '../../src/kernels/linear.ts'
-import { type Case, gpu, noise, sameOnEveryDevice } from '../check.ts'
+import { addRmsNorm } from '../../src/kernels/rms_norm.ts'
+import { type Case, expectClose, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { emulated, hasUnits, withUnits } from './matrix_units.ts'
 
 const kept = (label: string, shape: Shape): Tensor => tensor({ label, shape, format: 'f16', place: 'kept' })
@@ -56,14 +57,14 @@ describe('compiles under Tint', () => {
 test('is picked where the device has matrix units, and right there', async () => {
   const { target } = await gpu()
   const picked = target.software ? 'linear' : hasUnits(target) ? 'linear_matrix' : 'linear_tiled'
-  const steps = { linear: 2, linear_tiled: 4, linear_matrix: 8 } // one for each height
+  const steps = { linear: 2, linear_tiled: 6, linear_matrix: 8 } // one for each height
   await sameOnEveryDevice({
     operands: {
       x: { shape: ['T', 256], format: 'f16' },
       w: { shape: [200, 256], format: 'f16', kept: true },
     },
     counts: { T: 70 },
-    op: ({ x, w }) => ({ y: linear(x!, w!), parts: linearParts(x!, w!, { split: 2 }).parts }),
+    op: ({ x, w }) => ({ y: linear(x!, w!), parts: linearParts(x!, w!, { split: 2 }).sums }),
     pick: 'target',
     kernels: Array.from({ length: steps[picked] }, () => picked),
   })
@@ -98,12 +99,13 @@ test('says what of a tile the shader has no names for', () => {
   expect(misfit(16, {})).toBe(undefined)
   expect(misfit(8, {})).toBe('8 x 8 fragments per subgroup, at most 4 x 4')
   expect(misfit(16, { WM: 1 })).toBe('8 x 4 fragments per subgroup, at most 4 x 4')
-  expect(misfit(16, {}, 64)).toBe('8 vec4u carried by an invocation, at most 4')
+  expect(misfit(16, { WM: 1, BM: 64 }, 64)).toBe('16 vec4u carried by an invocation, at most 8')
   expect(misfit(16, {}, 48)).toBe('fragments of 16 x 16 x 16 do not divide the tile')
   expect(misfit(16, { BM: 24 })).toBe('fragments of 16 x 16 x 16 do not divide the tile')
   expect(misfit(16, { BN: 96, WN: 2 }, 32, { finish: 'swiglu' })).toBe(
     'fragments of 16 x 16 x 16 do not divide the tile',
   )
+  expect(misfit(16, { SL: 2 })).toBe('2 slices of a sum in 1 parts, expected 1, 2 or 4 that divide them')
   expect(misfit(16, { BM: 16, BN: 16, WM: 1, WN: 1 }, 64, {}, 4)).toBe(
     '4 invocations do not share rows of 64 terms evenly',
   )
@@ -113,19 +115,34 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
   interface Form {
     units: [M: number, N: number, K: number]
     order: LinearPlan['order']
-    tile: Record<'BM' | 'BN' | 'WM' | 'WN', number>
+    tile: Record<'BM' | 'BN' | 'WM' | 'WN', number> & { readonly SL?: number }
+    /** On real units. */
+    real?: Pick<Form, 'order' | 'tile'>
   }
   /** 2 x 2 fragments of two steps. */
   const few: Form = { units: [8, 16, 16], order: { SK: 1, BK: 32 }, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } }
   /** 4 x 4 of four steps, two at once. */
   const full: Form = { units: [8, 8, 8], order: { SK: 1, BK: 32 }, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }
   const wide: Form = { ...full, tile: { BM: 16, BN: 64, WM: 2, WN: 2 } }
+  /** Rows of w that an invocation carries lie 24 apart, out of step with 16 of gate and 16 of up. */
+  const uneven: Form = {
+    units: [16, 16, 16],
+    order: { SK: 1, BK: 16 },
+    tile: { BM: 16, BN: 96, WM: 1, WN: 3 },
+    real: { order: { SK: 1, BK: 64 }, tile: { BM: 128, BN: 192, WM: 2, WN: 6 } },
+  }
   /** On real units a tile that suits them; else for subgroups of 16, with the emulation put into the step. */
   function record(graph: Graph, x: Tensor, w: Tensor, form: Form, options: LinearOptions = {}): Tensor {
     const { units, order, tile } = form
     if (hasUnits(graph.target)) {
-      const real = { variant: 'linear_matrix', order, heights: [{ tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }] } as const
-      return recordLinear(x, w, real, options)
+      const square = { BM: 64, BN: 64, WM: 2, WN: 2, SL: tile.SL ?? 1 }
+      const real = form.real ?? { order, tile: square }
+      return recordLinear(
+        x,
+        w,
+        { variant: 'linear_matrix', order: real.order, heights: [{ tile: real.tile }] },
+        options,
+      )
     }
     Object.assign(graph, { target: withUnits(graph.target, ...units, 16) })
     const y = recordLinear(x, w, { variant: 'linear_matrix', order, heights: [{ tile }] }, options)
@@ -146,6 +163,22 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
       kernels: ['linear_matrix'],
     }))
 
+  test('in slices that a workgroup adds: the bits of whoever adds the parts', async () => {
+    const tile = { BM: 16, BN: 32, WM: 1, WN: 2 } // small: it is compiled for each number of slices
+    const sliced = (SL: number): Case => ({
+      operands: { ...operands(21, 128, 40), residual: { shape: ['T', 40] }, norm: { shape: [40], kept: true } },
+      counts: { T: 21 },
+      op({ x, w, residual, norm }, graph) {
+        const parts = record(graph, x!, w!, { units: [16, 16, 16], order: { SK: 4, BK: 16 }, tile: { ...tile, SL } })
+        return { sum: addRmsNorm(residual!, parts, norm!, { eps: 1e-6 }).x }
+      },
+      kernels: ['linear_matrix', 'add_rms_norm'],
+    })
+    const [apart, ...together] = await Promise.all([1, 2, 4].map(async (SL) => runOn(await gpu(), sliced(SL))))
+    for (const { sum } of together) expectClose(sum!, apart!.sum!, 0)
+    await sameOnEveryDevice(sliced(2))
+  })
+
   test('with a residual, rows of no multiple of 16 bytes', () =>
     sameOnEveryDevice({
       operands: { ...operands(5, 64, 35), residual: { shape: ['T', 35] } },
@@ -154,7 +187,7 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
       kernels: ['linear_matrix'],
     }))
 
-  test.each([few, wide])('SwiGLU, in f16, of units $units', (form) =>
+  test.each([few, wide, uneven])('SwiGLU, in f16, of $tile.BN columns in units $units', (form) =>
     sameOnEveryDevice({
       operands: { ...operands(33, 64, 80), down: { shape: [8, 40], kept: true } },
       counts: { T: 33 },

@@ -92,6 +92,7 @@ describe.each(['alone', 'shared'] as const)('adds partial sums first, %s', (summ
     [3, 6, 2],
     [5, 64, 1],
     [9, 1040, 4],
+    [2, 36, 7],
   ])('%i rows of %i, %i parts', (T, width, parts) => sameOnEveryDevice(addCase(T, width, parts, summing)))
 
   test('is the norm of the sum, and a row has the same bits wherever it stands', async () => {
@@ -101,14 +102,66 @@ describe.each(['alone', 'shared'] as const)('adds partial sums first, %s', (summ
     const device = await gpu()
     const all = await runOn(device, addCase(T, width, 2, summing, x))
     const parts = noise(T * 2 * width, 2)
-    const sum = x.map((v, i) => v + parts[Math.floor(i / width) * 2 * width + (i % width)]!)
-    const want = sum.map((v, i) => Math.fround(v + parts[(Math.floor(i / width) * 2 + 1) * width + (i % width)]!))
+    const part = (i: number, n: number): number => parts[(Math.floor(i / width) * 2 + n) * width + (i % width)]!
+    const want = x.map((v, i) => v + Math.fround(part(i, 0) + part(i, 1)))
     expect(all.sum).toEqual(want)
     expect(all.read!.slice(0, width)).toEqual(all.y!.slice(4 * width))
     const alone = addCase(1, width, 2, summing, row)
     const own = { ...alone.operands.parts!, data: parts.slice(8 * width) }
     const one = await runOn(device, { ...alone, operands: { ...alone.operands, parts: own } })
     expect(one.y).toEqual(all.y!.slice(4 * width))
+  })
+})
+
+describe('parts by the rows of a run', () => {
+  const width = 12
+  const heights = [{ upTo: 3, COUNT: 4 }, { upTo: 6, COUNT: 2 }, { COUNT: 1 }]
+  const x = noise(9 * width, 1)
+  const quarters = noise(9 * 4 * width, 2)
+  /** Rows of n parts each, of which some have been added already. */
+  const inParts = (n: number): Float32Array => {
+    const rows = Array.from({ length: 9 }, (_, row) =>
+      Array.from({ length: n }, (_, part) =>
+        Array.from({ length: width }, (_, i) => {
+          const [a, b, c, d] = [0, 1, 2, 3].map((q) => quarters[(4 * row + (part * 4) / n + q) * width + i]!)
+          return n === 4 ? a! : n === 2 ? a! + b! : Math.fround(a! + b!) + Math.fround(c! + d!)
+        }),
+      ),
+    )
+    return Float32Array.from(rows.flat(2))
+  }
+  const ofRows = (T: number, n: number): Case => ({
+    operands: {
+      x: { shape: ['T', width], data: x.slice(0, T * width) },
+      sums: {
+        shape: ['T', 4 * width],
+        data: Float32Array.from({ length: T * 4 * width }, (_, i) => inParts(n)[i] ?? 0),
+      },
+      w: { shape: [width], kept: true },
+      index: { shape: ['R'], format: 'u32', data: Uint32Array.of(1) },
+    },
+    counts: { T, R: 1 },
+    op: ({ x, sums, w, index }) => {
+      const parts = { sums: sums!, heights }
+      return {
+        ...addRmsNorm(x!, parts, w!, { eps: 1e-6 }),
+        read: gatherAddRmsNorm(x!, parts, w!, index!, { eps: 1e-6 }),
+      }
+    },
+  })
+
+  test.each([
+    [2, 4],
+    [3, 4],
+    [5, 2],
+    [9, 1],
+  ])('%i rows, in %i', async (T, n) => {
+    await sameOnEveryDevice(ofRows(T, n))
+    const device = await gpu()
+    const [few, many] = [await runOn(device, ofRows(2, 4)), await runOn(device, ofRows(T, n))]
+    expect(many.x!.slice(0, 2 * width)).toEqual(few.x)
+    expect(many.y!.slice(0, 2 * width)).toEqual(few.y)
+    expect(many.read).toEqual(few.read)
   })
 })
 
@@ -147,6 +200,6 @@ test('says what does not fit', () => {
   expect(() => rmsNorm(x, graph.input('half', [8], 'f16'), { eps: 0 })).toThrow('format f16, expected f32')
   expect(() => rmsNorm(graph.input('pool', ['*', 8]), w, { eps: 0 })).toThrow('pool is a pool')
   const wide = graph.input('wide', ['T', 20])
-  expect(() => addRmsNorm(x, wide, w, { eps: 0 })).toThrow("parts (wide) has 20 columns, expected a multiple of x's 8")
+  expect(() => addRmsNorm(x, wide, w, { eps: 0 })).toThrow("parts (wide) has 20 columns, expected x's 8 up to 8 times")
   expect(() => gatherAddRmsNorm(x, x, w, w, { eps: 0 })).toThrow('index (w) has format f32, expected u32')
 })

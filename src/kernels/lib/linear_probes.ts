@@ -3,10 +3,11 @@ import type { Probe } from '../../device/prove.ts'
 import { Graph } from '../../graph/graph.ts'
 import { conv1d } from '../conv1d.ts'
 import { linear, linearParts } from '../linear.ts'
+import { addRmsNorm } from '../rms_norm.ts'
 
 /**
  * Few rows, hundreds and thousands, so that every tile of a plan runs, with rows and columns left over; then a readout,
- * SwiGLU in f16 and as when decoding, a sum in parts and a convolution.
+ * SwiGLU in f16 and as when decoding, a sum in parts, one whose parts a workgroup may add itself, and a convolution.
  */
 const record = (graph: Graph): Inputs => {
   const format = graph.target.operand
@@ -15,7 +16,11 @@ const record = (graph: Graph): Inputs => {
   for (const rows of [17, 75, 600])
     graph.output(`rows ${rows}`, linear(graph.input(`x ${rows}`, [rows, 128], format), w))
   const x = graph.input('x', ['T', 128], format)
-  graph.output('parts', linearParts(x, w, { split: 2 }).parts)
+  graph.output('parts', linearParts(x, w, { split: 2 }).sums)
+  const sliced = linearParts(graph.input('wide x', ['T', 512], format), graph.input('wide w', [200, 512], format))
+  const stream = graph.input('stream', ['T', 200])
+  const adding = { eps: 1e-5, summing: 'alone' } as const // nothing else that is on trial
+  graph.output('slices', addRmsNorm(stream, sliced, graph.input('stream norm', [200]), adding).x)
   const gated = linear(x, graph.input('gate up', [320, 128], format), { finish: 'swiglu', format })
   graph.output('read', linear(graph.input('read x', ['R', 128], format), w))
   const few = linear(x, graph.input('up gate', [80, 128], format), { finish: 'swiglu_up_first', rows: 'few' })

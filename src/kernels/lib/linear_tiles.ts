@@ -54,6 +54,34 @@ export function choose<Rule extends Pick<LinearRule, 'N' | 'K'>>(
   return [...table].sort((a, b) => distance(a) - distance(b))[0] // sort is stable
 }
 
+/** Stretches of K whose sums a workgroup adds itself, side by side: SL of a tile. */
+export const slicesIn = ({ SL = 1 }: Constants): number => SL
+
+/** Parts that a plan with one tile leaves to whoever reads them. */
+export const partsIn = ({ order, heights: [height] }: LinearPlan): number => order.SK / slicesIn(height!.tile)
+
+/** The plan with SK parts at every height. */
+export const splitInto = ({ variant, order, heights }: LinearPlan, SK: number): LinearPlan => ({
+  variant,
+  order: { ...order, SK },
+  heights: heights.map((height) => ({ ...height, tile: { ...height.tile, SL: 1 } })),
+})
+
+/** The plan for a product whose parts nobody adds. */
+export const wholePlan = (plan: LinearPlan): LinearPlan =>
+  plan.heights.every(({ tile }) => slicesIn(tile) === plan.order.SK) ? plan : splitInto(plan, 1)
+
+/** Why a tile's slices do not make up parts of the sum; undefined where they do. */
+export function slicesMisfit({ IN }: Product, variant: LinearPlan['variant'], tile: Constants): string | undefined {
+  const { SK = 1, BK = 1, SL = 1 } = tile
+  if (SL === 1) return undefined
+  if (variant !== 'linear_matrix') return `${variant} has no slices`
+  if (![2, 4].includes(SL) || SK % SL !== 0)
+    return `${SL} slices of a sum in ${SK} parts, expected 1, 2 or 4 that divide them`
+  if (IN % (SK * BK) !== 0) return `${IN} columns of x in ${SK} parts, expected whole tiles of ${BK} in each`
+  return undefined
+}
+
 type Order = LinearPlan['order']
 type Heights = LinearPlan['heights']
 const matrix = (N: number, K: number, order: Order, heights: Heights): LinearRule => {
@@ -67,16 +95,20 @@ const tiled = (on: 'f16' | 'f32', N: number, K: number, order: Order, heights: H
  * With units of 16 x 16: tiles for tens of rows, for hundreds and for thousands. Fragments add up 16 terms after another
  * whatever BK is, so that it is a tile's own.
  */
-const units = (hundreds: Constants): Heights => [
-  { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
-  { upTo: 64, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } },
-  { upTo: 512, tile: hundreds },
-  { tile: { BK: 32, BM: 128, BN: 128, WM: 2, WN: 2 } },
+const units = (hundreds: Constants, SL = 1): Heights => [
+  { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2, SL } },
+  { upTo: 64, tile: { BM: 64, BN: 64, WM: 2, WN: 2, SL } },
+  { upTo: 512, tile: { ...hundreds, SL } },
+  { tile: { BK: 32, BM: 128, BN: 128, WM: 2, WN: 2, SL } },
 ]
-const small = units({ BM: 64, BN: 64, WM: 2, WN: 2 })
-const large = units({ BM: 128, BN: 128, WM: 2, WN: 4 })
-/** 12288 columns by 192 and 256 rows by 128 make a workgroup for nearly each of an H200's 132 multiprocessors. */
-const broad = units({ BM: 128, BN: 192, WM: 2, WN: 6 })
+const small = { BM: 64, BN: 64, WM: 2, WN: 2 }
+const large = { BM: 128, BN: 128, WM: 2, WN: 4 }
+/**
+ * 256 rows by 128 and 12288 columns by 192, or by 64 and 5120 by 160, make a workgroup for nearly each of an H200's 132
+ * multiprocessors.
+ */
+const broad = { BM: 128, BN: 192, WM: 4, WN: 3 }
+const long = { BM: 64, BN: 160, WM: 2, WN: 5 }
 /** With units of 8 x 8, whose tiles hold a quarter of the sums. */
 const smallUnits: Heights = [
   { upTo: 32, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } },
@@ -87,25 +119,29 @@ const smallUnits: Heights = [
 /** Without: two subgroups wait for each other at little cost, and 8 x 8 sums of an invocation read least for a sum. */
 const few = { upTo: 32, tile: { BM: 32, BN: 64, RM: 4, RN: 8, MORTON: 0 } }
 const square = { BM: 64, BN: 64, RM: 8, RN: 8, MORTON: 0 }
-/** Where columns make enough workgroups of it. */
 const high = { BM: 128, BN: 64, RM: 8, RN: 8, MORTON: 1 }
+/** Where columns make few workgroups: more invocations in each. */
+const dense = { BM: 64, BN: 64, RM: 8, RN: 4, MORTON: 1 }
+const halves: Heights = [few, { upTo: 192, tile: square }, { tile: high }]
 
 /**
- * With units of 16 x 16 the fastest of an H200 at Qwen3.5's shapes, the split as a compromise between 228 rows and 4096.
- * Of rules as near the first that fits is taken: small units get what follows.
+ * With units of 16 x 16 the fastest of an H200 at Qwen3.5's shapes; how sums are cut is a compromise between 64 rows and
+ * 4096. Of rules as near the first that fits is taken: small units get what follows.
  */
 export const linearTable: readonly LinearRule[] = [
-  matrix(12288, 2048, { SK: 1, BK: 64 }, broad),
-  matrix(8192, 2048, { SK: 1, BK: 64 }, large),
-  matrix(7168, 1024, { SK: 1, BK: 64 }, large),
-  matrix(2048, 6144, { SK: 4, BK: 64 }, large),
-  matrix(2048, 2048, { SK: 2, BK: 64 }, small),
-  matrix(1024, 3584, { SK: 2, BK: 64 }, small),
+  matrix(12288, 2048, { SK: 1, BK: 64 }, units(broad)),
+  matrix(8192, 2048, { SK: 1, BK: 64 }, units(large)),
+  matrix(7168, 1024, { SK: 1, BK: 64 }, units(large)),
+  matrix(5120, 2048, { SK: 1, BK: 64 }, units(long)),
+  matrix(5120, 1024, { SK: 1, BK: 64 }, units(long)),
+  matrix(2048, 6144, { SK: 4, BK: 64 }, units(large)),
+  matrix(2048, 2048, { SK: 2, BK: 64 }, units(small)),
+  matrix(1024, 3584, { SK: 4, BK: 64 }, units(small, 2)),
   matrix(8192, 2048, { SK: 1, BK: 32 }, smallUnits),
   matrix(2048, 2048, { SK: 2, BK: 32 }, smallUnits),
-  tiled('f16', 12288, 2048, { SK: 1, BK: 16 }, [few, { upTo: 192, tile: square }, { tile: high }]),
-  tiled('f16', 8192, 2048, { SK: 1, BK: 16 }, [few, { upTo: 512, tile: square }, { tile: high }]),
-  tiled('f16', 2048, 4096, { SK: 4, BK: 16 }, [few, { tile: square }]),
+  tiled('f16', 8192, 2048, { SK: 1, BK: 16 }, halves),
+  tiled('f16', 5120, 2048, { SK: 1, BK: 16 }, [few, { upTo: 512, tile: dense }, { tile: high }]),
+  tiled('f16', 2048, 4096, { SK: 4, BK: 16 }, halves),
   tiled('f32', 8192, 2048, { SK: 1, BK: 16 }, [few, { tile: { ...square, MORTON: 1 } }]),
   tiled('f32', 2048, 4096, { SK: 4, BK: 16 }, [few, { tile: { ...square, MORTON: 1 } }]),
 ]
@@ -121,7 +157,9 @@ const matrixTiles = [
   { BM: 128, BN: 64, WM: 4, WN: 2 },
   { BM: 128, BN: 128, WM: 2, WN: 2 },
   { BM: 128, BN: 128, WM: 2, WN: 4 },
+  { BM: 64, BN: 160, WM: 2, WN: 5 },
   { BM: 128, BN: 192, WM: 2, WN: 6 },
+  { BM: 128, BN: 192, WM: 4, WN: 3 },
   { BM: 256, BN: 128, WM: 4, WN: 2 },
 ]
 
@@ -139,7 +177,13 @@ const threadTiles = [0, 1].flatMap((MORTON) => [
 /** What a sweep tries for a shape and a number of rows: all that `linearMisfit` has nothing against. */
 export const linearCandidates: readonly LinearPlan[] = [1, 2, 4, 8].flatMap((SK) => [
   ...[32, 64].flatMap((BK) =>
-    matrixTiles.map((tile): LinearPlan => ({ variant: 'linear_matrix', order: { SK, BK }, heights: [{ tile }] })),
+    matrixTiles.flatMap((tile) =>
+      [1, 2]
+        .filter((SL) => SL <= SK)
+        .map(
+          (SL): LinearPlan => ({ variant: 'linear_matrix', order: { SK, BK }, heights: [{ tile: { ...tile, SL } }] }),
+        ),
+    ),
   ),
   ...threadTiles.map((tile): LinearPlan => ({ variant: 'linear_tiled', order: { SK, BK: 16 }, heights: [{ tile }] })),
 ])

@@ -14,8 +14,8 @@ export interface AdderOptions {
 }
 
 /**
- * What a sum in SK parts costs the add_rms_norm that reads them, in milliseconds at each height: how much longer it
- * takes over SK parts [rows, width] than over one.
+ * What a sum in so many parts costs the add_rms_norm that reads them, in milliseconds at each height: how much longer
+ * it takes over them than over one [rows, width].
  */
 export async function adderCost(
   device: Device,
@@ -25,9 +25,9 @@ export async function adderCost(
 ): Promise<ReadonlyMap<number, readonly number[]>> {
   const top = heights.at(-1)!
   const x = device.keep('residual', [top, width], 'f32')
-  const parts = [...new Set([1, ...splits])].map((SK) => ({
-    SK,
-    table: device.keep(`${SK} parts`, [top, SK * width], 'f32'),
+  const parts = [...new Set([1, ...splits])].map((count) => ({
+    count,
+    table: device.keep(`${count} parts`, [top, count * width], 'f32'),
   }))
   const w = device.keep('norm', [width], 'f32')
   const times = new Map<number, readonly number[]>()
@@ -37,7 +37,7 @@ export async function adderCost(
       { t: w, high: 0.1 },
       ...parts.map(({ table }) => ({ t: table, high: 1 })),
     ])
-    for (const { SK, table } of parts) {
+    for (const { count, table } of parts) {
       const watch = await timer(device, {
         before: (_, ids) => [embedding(ids, x), embedding(ids, table)] as const,
         step: (graph, [x, parts]) => addRmsNorm(x, parts, w, { eps: 1e-6, offset: 1, format: graph.target.operand }),
@@ -50,11 +50,11 @@ export async function adderCost(
       } finally {
         watch.dispose()
       }
-      times.set(SK, ms)
+      times.set(count, ms)
     }
   } finally {
     for (const t of [x, w, ...parts.map(({ table }) => table)]) device.release(t)
   }
   const one = times.get(1)!
-  return new Map(splits.map((SK) => [SK, times.get(SK)!.map((ms, h) => Math.max(0, ms - one[h]!))]))
+  return new Map(splits.map((count) => [count, times.get(count)!.map((ms, h) => Math.max(0, ms - one[h]!))]))
 }

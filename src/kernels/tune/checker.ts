@@ -49,7 +49,7 @@ export async function checker(
   }
 }
 
-/** Parts [rows, SK * width] as the sums [rows, width] that an add_rms_norm makes of them. */
+/** Parts [rows, n * width] as the sums [rows, width] that an add_rms_norm makes of them. */
 function sumParts(parts: Float32Array, rows: number, width: number): Float32Array {
   const wide = parts.length / rows
   const sums = new Float32Array(rows * width)

@@ -1,6 +1,7 @@
 import type { Graph } from '../../graph/graph.ts'
 import type { LinearPlan } from '../../graph/target.ts'
 import type { Tensor } from '../../graph/tensor.ts'
+import { partsIn, wholePlan } from '../lib/linear_tiles.ts'
 import { type LinearOptions, linearMisfit, linearPlan, recordLinear } from '../linear.ts'
 
 /** A product y = x wᵀ of a model: x [rows, K], w [N, K]. */
@@ -21,13 +22,15 @@ export const recordProduct = ({ target }: Graph, { use }: MatrixProduct, x: Tens
 
 /** Why a plan cannot serve the product; undefined where it can. */
 export function misfit({ target }: Graph, { use }: MatrixProduct, x: Tensor, w: Tensor, plan: LinearPlan) {
-  if (plan.order.SK > 1 && use !== 'parts') return 'nobody adds up parts of it'
+  if (partsIn(plan) > 1 && use !== 'parts') return 'nobody adds up parts of it'
   return linearMisfit(x, w, plan, optionsOf(use, target.operand))
 }
 
 /** What the model would take, from the built-in table and the tuning of the graph's target. */
-export const pickedPlan = ({ target }: Graph, { use }: MatrixProduct, x: Tensor, w: Tensor): LinearPlan =>
-  linearPlan(x, w, optionsOf(use, target.operand))
+export function pickedPlan({ target }: Graph, { use }: MatrixProduct, x: Tensor, w: Tensor): LinearPlan {
+  const plan = linearPlan(x, w, optionsOf(use, target.operand))
+  return use === 'parts' ? plan : wholePlan(plan)
+}
 
 /** The plan with one tile, for runs of so many rows. */
 export function planAt({ variant, order, heights }: LinearPlan, rows: number): LinearPlan {

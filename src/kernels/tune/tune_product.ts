@@ -3,7 +3,7 @@ import { DeviceError } from '../../errors.ts'
 import { Graph } from '../../graph/graph.ts'
 import type { LinearPlan, LinearRule } from '../../graph/target.ts'
 import { tensor } from '../../graph/tensor.ts'
-import { linearCandidates } from '../lib/linear_tiles.ts'
+import { linearCandidates, partsIn, slicesIn } from '../lib/linear_tiles.ts'
 import { plainPlan } from '../linear.ts'
 import { adderCost } from './adder.ts'
 import { choosePlan, isWorth } from './choose.ts'
@@ -50,19 +50,21 @@ export async function tuneProduct(device: Device, product: MatrixProduct, option
   const race = await contest(device, product, options)
   try {
     const { clock } = race
-    const splits = product.use === 'parts' ? [...new Set([...SPLITS, builtin.order.SK])] : []
+    const splits = product.use === 'parts' ? [...new Set([...SPLITS, ...builtins.map(partsIn)])] : []
     const extra = splits.length ? await adderCost(device, product.N, splits, { ...options, clock }) : new Map()
-    const total = ({ plan, ms }: Contestant): number[] => ms.map((t, h) => t + (extra.get(plan.order.SK)?.[h] ?? 0))
+    const total = ({ plan, ms }: Contestant): number[] => ms.map((t, h) => t + (extra.get(partsIn(plan))?.[h] ?? 0))
     const best = (all: readonly Contestant[]) =>
       bestOf(
         all.map((c) => ({ c, ms: total(c) })),
         most,
       )
 
-    const unsplit = linearCandidates.filter(({ variant, order }) => order.SK === 1 && !slow.has(variant))
+    const unsplit = linearCandidates.filter((plan) => partsIn(plan) === 1 && !slow.has(plan.variant))
     const plans = distinct([...unsplit, plainPlan, ...builtins])
     const tried = await race.enter(plans.filter(race.fits))
-    const split = best(tried).flatMap(({ plan }) => splits.map((SK) => ({ ...plan, order: { ...plan.order, SK } })))
+    const split = best(tried).flatMap(({ plan: { variant, order, heights } }) =>
+      splits.map((parts) => ({ variant, order: { ...order, SK: parts * slicesIn(heights[0]!.tile) }, heights })),
+    )
     const known = new Set(tried.map(({ name }) => name))
     tried.push(...(await race.enter(distinct(split).filter((plan) => race.fits(plan) && !known.has(planName(plan))))))
 
@@ -108,9 +110,8 @@ function builtinPlan({ target }: Device, product: MatrixProduct): { on: LinearRu
   const x = graph.input('x', ['T', product.K], operand)
   const format = operand === 'f16' ? 'f16' : 'bf16'
   const w = tensor({ label: 'w', shape: [product.N, product.K], format, place: 'kept' })
-  const plan = pickedPlan(graph, product, x, w)
-  const order = product.use === 'parts' ? plan.order : { ...plan.order, SK: 1 }
-  return { on: operand === 'f32' ? 'f32' : matrix ? 'matrix' : 'f16', plan: { ...plan, order } }
+  const on = operand === 'f32' ? 'f32' : matrix ? 'matrix' : 'f16'
+  return { on, plan: pickedPlan(graph, product, x, w) }
 }
 
 /** The best so many at each height, of those that ran at all. */

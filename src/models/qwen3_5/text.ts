@@ -7,6 +7,7 @@ import { convPrepare } from '../../kernels/conv_prepare.ts'
 import { deltaForm, deltaFormat, deltaRule } from '../../kernels/delta_rule.ts'
 import { embedding } from '../../kernels/embedding.ts'
 import { gatedRmsNorm } from '../../kernels/gated_rms_norm.ts'
+import type { Parts } from '../../kernels/lib/parts.ts'
 import { linear, linearParts } from '../../kernels/linear.ts'
 import { qkNormRope } from '../../kernels/qk_norm_rope.ts'
 import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../../kernels/rms_norm.ts'
@@ -65,7 +66,7 @@ interface Context {
  */
 interface Stream {
   readonly x: Tensor
-  readonly parts?: Tensor
+  readonly parts?: Parts
 }
 
 /**
@@ -95,10 +96,13 @@ function decoderLayer(context: Context, w: LayerWeights, pool: LayerPool, stream
     w.mixer.kind === 'linear'
       ? gatedDeltaNet(context, w.mixer, pool, before.y)
       : gatedAttention(context, w.mixer, pool, before.y)
-  const mixer = graph.name(linearParts(mixed, w.mixer.out).parts, `${at}.mixer`)
+  const mixer = linearParts(mixed, w.mixer.out)
+  graph.name(mixer.sums, `${at}.mixer`)
   const between = normed(context, { x: before.x, parts: mixer }, w.postNorm)
   const activated = linear(between.y, w.gateUp, { finish: 'swiglu', format: operand })
-  return { x: between.x, parts: graph.name(linearParts(activated, w.down).parts, `${at}.mlp`) }
+  const mlp = linearParts(activated, w.down)
+  graph.name(mlp.sums, `${at}.mlp`)
+  return { x: between.x, parts: mlp }
 }
 
 /** The stream with its parts added, and its norm. */

@@ -34,11 +34,13 @@ test('a run takes one tile of each product, and the rows make it take every tile
   const ran = graph.steps.filter((step) => step.workgroups({ T: 75, S: 1, C: 1, R: 1 })[0] > 0)
   const kernels = ran.map((step) => step.kernel.name).sort()
   expect(kernels).toEqual([
+    'add_rms_norm',
     'linear_dot',
     'linear_few',
     'linear_few',
-    ...Array.from({ length: 7 }, () => 'linear_matrix'),
+    ...Array.from({ length: 8 }, () => 'linear_matrix'),
   ])
+  expect(new Set(ran.map(({ constants }) => constants.SL))).toContain(2)
   expect(new Set(ran.map((step) => `${step.constants.BM} x ${step.constants.BN}`)).size).toBeGreaterThan(2)
 })
 

@@ -33,7 +33,7 @@ const kernel = (channels: number | undefined): Kernel => ({
       let last = place(operand_at(id.y, k + 7u, 1u), 1u);
       y[to + 1u] = select(select(-1.0, 0.0, last + first == 0.0), (first - 1.0) / 8.0 + 1.0, last - first == 7.0);
       let above = operand_at(id.y - 1u, k, 8u) + X_ROW;
-      let before = operand_next(operand_at(id.y, k - BK, 8u), id.y, k);
+      let before = operand_next(operand_at(id.y, k - BK, 8u), id.y, k, 8u);
       let below = select(own, above, id.y > 0u);
       y[to + 2u] = place(select(below, before, k >= BK && id.y % 2u == 0u), 8u);
     }`,

@@ -14,7 +14,7 @@ export interface BenchOptions extends Rounds {
   readonly heights: readonly number[]
   readonly sweep: string | undefined
   readonly plan: string
-  /** Kernels only: what torch_baseline.py wrote on this machine. */
+  /** Kernels and tts: what torch_baseline.py wrote on this machine. */
   readonly baseline: string | undefined
   /** What the machine's multiplications reach, for shares of a bound. */
   readonly peakTflops: number | undefined

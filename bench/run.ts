@@ -8,9 +8,9 @@ import { kernels } from './kernels.bench.ts'
 import { save, table } from './measure.ts'
 import { prefill } from './prefill.bench.ts'
 import { prefix } from './prefix.bench.ts'
-import { speech } from './speech.bench.ts'
+import { tts } from './tts.bench.ts'
 
-const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix, speech }
+const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix, tts }
 
 const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(benches).join(', ')}
 
@@ -21,11 +21,11 @@ const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(be
   --software           lets a software adapter pass; its times say nothing about GPUs
   --without A,B        features to do without: shader-f16, subgroups, chromium-experimental-subgroup-matrix
   --disable A,B        variants to do without, by kernel name
-  --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels); speech knows tiny alone
+  --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels); tts knows tiny alone
   --limit TOKENS       skips what is longer (prefill, kernels)
   --heights A,B        rows of the products; default 64,256,1024 (kernels)
   --sweep linear       every plan that fits a product; --plan TEXT: whose name begins so (kernels)
-  --baseline FILE      of torch_baseline.py on this machine, for shares of cuBLAS (kernels)
+  --baseline FILE      of torch_baseline.py on this machine, for shares of cuBLAS and ratios (kernels, tts)
   --peak-tflops N      of the machine's f32 arithmetic, for shares of a bound (kernels)
   --model WHERE        a checkpoint (arms, prefix); --revision NAME: which one it is
   --warmups N --runs N default 3 and 15

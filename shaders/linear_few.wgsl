@@ -1,32 +1,34 @@
-// The formula of linear.wgsl for one or two rows, as when decoding: all WORKGROUP lanes share the sums of PER columns,
-// each lane taking eight terms of every 8 WORKGROUP, so that a weight is read once, and the terms of x once for PER
-// columns. With SwiGLU a gate and its up count as two. Operands are a piece: rows of x, or their layer norm. Sums are
-// named, since GPU compilers put what a variable indexes into memory: columns 0 to 3 of both rows, then 4 to 7.
-// needs: lib/step, lib/rows, lib/columns, lib/weight_*, lib/operand_*, lib/sum_shared, lib/finish_*; alias X, W, Y;
-//   const IN, OUT, ROWS, HALVES, BLOCK = PER, PER = 4 or 8, WORKGROUP, SLICES = WORKGROUP, Y_BINDING, Y_WIDTH
+// The formula of linear.wgsl for one or two rows, as when decoding: LANES lanes, a team, share the sums of PER columns,
+// each lane taking eight terms of every 8 LANES, so that a weight is read once, and the terms of x once for PER columns.
+// With SwiGLU a gate and its up count as two. Operands are a piece: rows of x, or their layer norm. The number of turns
+// is a constant, so that compilers read ahead; sums are named, since they put what a variable indexes into memory.
+// needs: lib/step, lib/rows, lib/columns, lib/weight_*, lib/operand_*, lib/finish_*; alias X, W, Y; const IN, OUT, ROWS,
+//   HALVES, BLOCK = PER, PER = 4 or 8, LANES, at least 4 PER, WORKGROUP, SPACE >= PER / 2 WORKGROUP, Y_BINDING, Y_WIDTH
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<X>>;
 @group(0) @binding(1) var<storage, read> w: array<Words>;
 @group(0) @binding(Y_BINDING) var<storage, read_write> y: array<Y>;
 
-alias Sum = mat4x4f;
-struct Eight { lo: vec4f, hi: vec4f }
+const TEAMS = WORKGROUP / LANES;
+const TURNS = (IN + 8 * LANES - 1) / (8 * LANES);
+const VECS = PER / 2u; // of a team's sums: columns 0 to 3 of row 0, of row 1, columns 4 to 7 of row 0, of row 1
 
+var<workgroup> space: array<vec4f, SPACE>; // operands, then the sums of all lanes
+var<workgroup> sums: array<vec4f, WORKGROUP + 32>;
+
+struct Eight { lo: vec4f, hi: vec4f }
 fn product(a: Eight, b: Weight8) -> f32 { return dot(a.lo, b.lo) + dot(a.hi, b.hi); }
 
-fn store(row: u32, first: u32, n: u32, sum: f32, up: f32) {
-  let to = y_column(first + n);
-  if (to < COLUMNS) { finish(row, to, vec2f(sum, up)); }
+// Vec4 n of a team's sums, which eight lanes have added up.
+fn sum_of(n: u32) -> vec4f {
+  var all = vec4f();
+  for (var i = 0u; i < 8u; i++) { all += sums[8u * n + i]; }
+  return all;
 }
 
-// A lane per row and column, after the sums are known.
-fn finish_column(row: u32, first: u32, n: u32, lo: vec4f, hi: vec4f) {
-  let quad = select(lo, hi, n > 3u);
-  if (HALVES == 1) {
-    store(row, first, n, quad[n % 4u], 0.0);
-  } else if (n < PER / 2u) {
-    if (PER == 4) { store(row, first, n, lo[n], lo[n + 2u]); } else { store(row, first, n, lo[n], hi[n]); }
-  }
+fn store(row: u32, column: u32, sum: f32, up: f32) {
+  let to = y_column(column);
+  if (to < COLUMNS) { finish(row, to, vec2f(sum, up)); }
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -34,36 +36,73 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let rows = row_count();
   let row = group.y * 2u;
   let r = vec2u(row, min(row + 1u, rows - 1u));
-  let first = group.x * PER;
-  let operands = operands_of(r, lane);
+  let own = lane % LANES;
+  let block = group.x * TEAMS;
+  let first = (block + lane / LANES) * PER;
   let w0 = weight_row(first);
   let w1 = weight_row(first + 1u);
   let w2 = weight_row(first + 2u);
   let w3 = weight_row(first + 3u);
-  var sums = Sum(); // columns 0 to 3 of row 0, of row 1, columns 4 to 7 of row 0, of row 1
-  for (var k = 8u * lane; k < IN; k += 8u * WORKGROUP) {
+  let operands = operands_of(r, lane);
+  var s0 = vec4f();
+  var s1 = vec4f();
+  var s2 = vec4f();
+  var s3 = vec4f();
+  for (var i = 0u; i < TURNS; i++) {
+    let k = 8u * (own + i * LANES);
+    if (IN % (8 * LANES) != 0 && k >= IN) { break; }
     let a = operand(operands, r, 0u, k);
     let b = operand(operands, r, 1u, k);
     let c0 = weight8(w0, k);
     let c1 = weight8(w1, k);
     let c2 = weight8(w2, k);
     let c3 = weight8(w3, k);
-    sums[0] += vec4f(product(a, c0), product(a, c1), product(a, c2), product(a, c3));
-    sums[1] += vec4f(product(b, c0), product(b, c1), product(b, c2), product(b, c3));
+    s0 += vec4f(product(a, c0), product(a, c1), product(a, c2), product(a, c3));
+    s1 += vec4f(product(b, c0), product(b, c1), product(b, c2), product(b, c3));
     if (PER > 4) {
       let c4 = weight8(weight_row(first + 4u), k);
       let c5 = weight8(weight_row(first + 5u), k);
       let c6 = weight8(weight_row(first + 6u), k);
       let c7 = weight8(weight_row(first + 7u), k);
-      sums[2] += vec4f(product(a, c4), product(a, c5), product(a, c6), product(a, c7));
-      sums[3] += vec4f(product(b, c4), product(b, c5), product(b, c6), product(b, c7));
+      s2 += vec4f(product(a, c4), product(a, c5), product(a, c6), product(a, c7));
+      s3 += vec4f(product(b, c4), product(b, c5), product(b, c6), product(b, c7));
     }
   }
-  sums = slices_sum(sums, lane);
-  if (lane >= 2u * PER || row + lane / PER >= rows) { return; }
-  if (lane < PER) {
-    finish_column(row, first, lane, sums[0], sums[2]);
-  } else {
-    finish_column(row + 1u, first, lane - PER, sums[1], sums[3]);
+
+  if (STAGED) { workgroupBarrier(); } // until nobody needs the operands
+  space[lane] = s0;
+  space[WORKGROUP + lane] = s1;
+  if (PER > 4) {
+    space[2u * WORKGROUP + lane] = s2;
+    space[3u * WORKGROUP + lane] = s3;
+  }
+  workgroupBarrier();
+  let n = lane / 8u; // of a team's vec4, and the team
+  if (n < TEAMS * VECS) {
+    var part = vec4f();
+    let at = n % VECS * WORKGROUP + n / VECS * LANES + lane % 8u;
+    for (var i = 0u; i < LANES / 8; i++) { part += space[at + 8u * i]; }
+    sums[lane] = part;
+  }
+  workgroupBarrier();
+  let v = lane % VECS;
+  let to = row + v % 2u;
+  if (lane >= TEAMS * VECS || to >= rows) { return; }
+  let s = sum_of(lane);
+  let column = (block + lane / VECS) * PER + v / 2u * 4u;
+  if (HALVES == 1) {
+    store(to, column, s.x, 0.0);
+    store(to, column + 1u, s.y, 0.0);
+    store(to, column + 2u, s.z, 0.0);
+    store(to, column + 3u, s.w, 0.0);
+  } else if (PER == 4) {
+    store(to, column, s.x, s.z);
+    store(to, column + 1u, s.y, s.w);
+  } else if (v < 2u) {
+    let up = sum_of(lane + 2u);
+    store(to, column, s.x, up.x);
+    store(to, column + 1u, s.y, up.y);
+    store(to, column + 2u, s.z, up.z);
+    store(to, column + 3u, s.w, up.w);
   }
 }

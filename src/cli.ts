@@ -10,6 +10,7 @@ import pico from 'picocolors'
 import { type Flag, questionsOf } from './apps/decider/flags.ts'
 import { printDecision } from './apps/decider/print.ts'
 import { printProgress, printTuned, printTunings } from './apps/tuner/print.ts'
+import { addParity } from './cli/parity.ts'
 import { addSay } from './cli/say.ts'
 import {
   type DeviceChoice,
@@ -194,7 +195,9 @@ function createProgram(signal: AbortSignal): Command {
     .addOption(new Option('--show', 'print what is kept').conflicts('reset'))
     .option('--reset', 'forget all that is kept')
     .action((options: TuneFlags) => tunePlans(options, signal))
-  addSay(program, { root: ROOT, signal, clear: CLEAR, note })
+  const host = { root: ROOT, signal, clear: CLEAR, note }
+  addSay(program, host)
+  addParity(program, host)
   return program
 }
 

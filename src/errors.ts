@@ -6,6 +6,7 @@ export type ErrorCode =
   | 'memory' // the device has not enough memory
   | 'shader' // a shader does not compile
   | 'validation' // the device refused a command
+  | 'drift' // its numbers are further from the reference than they may be
   | 'limit' // more than the device can bind, dispatch or hold
   | 'disposed' // used after dispose()
   | 'missing' // a file or tensor that is not there
@@ -31,7 +32,7 @@ export class ShapeError extends PronounceError {
   }
 }
 
-/** The device is missing, lost, full, or refused a command. */
+/** The device is missing, lost, full, refused a command, or computes something else. */
 export class DeviceError extends PronounceError {
   override readonly name = 'DeviceError'
 }

@@ -32,6 +32,13 @@ export {
   type YesNoQuestion,
   yesNo,
 } from './apps/decider/question.ts'
+/** Compares speech on devices with a reference. */
+export {
+  type SpeechDrift,
+  type SpeechParity,
+  type SpeechParityOptions,
+  speechParity,
+} from './apps/parity/speech.ts'
 /** Loads a voice: text in, speech out. */
 export { type LoadTtsOptions, loadTts } from './apps/tts/load.ts'
 export type { SayOptions, SpeechProgress, Spoken, Tts } from './apps/tts/tts.ts'

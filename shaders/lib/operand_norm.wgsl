@@ -1,51 +1,61 @@
-// operand(): eight terms of the layer norm of a row of x. Every workgroup finds mean and variance of its two rows: each
-// lane those of its share, then partners at distance 1, 2, 4, .. merge theirs (Chan, Golub and LeVeque 1979), the same
-// bits for all lanes. Two halves of the buffer take turns, so that a step costs one barrier.
-// needs: struct Eight; x; const IN, EPS, WORKGROUP, a power of two
+// operand(): eight terms of the layer norm of a row of x. Every workgroup makes it of its two rows: their mean, then the
+// deviations from it, whose own mean corrects what rounding did (Chan, Golub and LeVeque 1983). The even vec4s of a row
+// lie before the odd ones, against bank conflicts.
+// needs: struct Eight; x, space, sums; const IN, a multiple of 8, EPS, WORKGROUP, a multiple of 16, SPACE >= IN / 2
 @group(0) @binding(2) var<storage, read> norm: array<vec4f>; // [2, IN]: weight, bias
 
-struct Operands { mean: vec2f, scale: vec2f } // of both rows
-struct Moments { n: f32, mean: vec2f, squares: vec2f } // values, their mean, their squared distances from it
-var<workgroup> moments: array<Moments, 2 * WORKGROUP>;
+const STAGED = true;
+const FOURS = IN / 4;
+const STEPS = (FOURS + WORKGROUP - 1) / WORKGROUP;
 
-fn merged(a: Moments, b: Moments) -> Moments {
-  let n = max(a.n + b.n, 1.0);
-  let apart = b.mean - a.mean;
-  return Moments(a.n + b.n, a.mean + apart * (b.n / n), a.squares + b.squares + apart * apart * (a.n * b.n / n));
+// Over all lanes. Of two sums one after another `apart` is 0 and 16: the second begins before all have read the first.
+fn sum_over(v: vec4f, lane: u32, apart: u32) -> vec4f {
+  sums[lane] = v;
+  workgroupBarrier();
+  if (lane < 16u) {
+    var some = vec4f();
+    for (var i = 0u; i < WORKGROUP / 16; i++) { some += sums[lane + 16u * i]; }
+    sums[WORKGROUP + apart + lane] = some;
+  }
+  workgroupBarrier();
+  var all = vec4f();
+  for (var i = 0u; i < 16u; i++) { all += sums[WORKGROUP + apart + i]; }
+  return all;
 }
 
-fn operands_of(r: vec2u, lane: u32) -> Operands {
-  let at = r * (IN / 4u);
-  var m: Moments;
-  for (var i = lane; i < IN / 4u; i += WORKGROUP) {
-    m.n += 4.0;
-    m.mean += vec2f(dot(vec4f(x[at.x + i]), vec4f(1.0)), dot(vec4f(x[at.y + i]), vec4f(1.0)));
+fn operands_of(r: vec2u, lane: u32) -> u32 {
+  let at = r * FOURS;
+  let ones = vec4f(1.0);
+  var total = vec2f();
+  for (var i = 0u; i < STEPS; i++) {
+    let n = i * WORKGROUP + lane;
+    if (n < FOURS) { total += vec2f(dot(vec4f(x[at.x + n]), ones), dot(vec4f(x[at.y + n]), ones)); }
   }
-  m.mean /= max(m.n, 1.0);
-  for (var i = lane; i < IN / 4u; i += WORKGROUP) {
-    let a = vec4f(x[at.x + i]) - m.mean.x;
-    let b = vec4f(x[at.y + i]) - m.mean.y;
-    m.squares += vec2f(dot(a, a), dot(b, b));
+  let near = sum_over(vec4f(total, 0.0, 0.0), lane, 0u).xy / f32(IN);
+  var moments = vec4f();
+  for (var i = 0u; i < STEPS; i++) {
+    let n = i * WORKGROUP + lane;
+    if (n < FOURS) {
+      let a = vec4f(x[at.x + n]) - near.x;
+      let b = vec4f(x[at.y + n]) - near.y;
+      moments += vec4f(dot(a, ones), dot(b, ones), dot(a, a), dot(b, b));
+    }
   }
-  var turn = 0u;
-  for (var distance = 1u; distance < WORKGROUP; distance *= 2u) {
-    moments[turn + lane] = m;
-    workgroupBarrier();
-    let other = moments[turn + (lane ^ distance)];
-    if ((lane & distance) == 0u) { m = merged(m, other); } else { m = merged(other, m); }
-    turn = WORKGROUP - turn;
+  let m = sum_over(moments, lane, 16u) / f32(IN);
+  let scale = inverseSqrt(m.zw - m.xy * m.xy + EPS);
+  for (var i = 0u; i < STEPS; i++) {
+    let n = i * WORKGROUP + lane;
+    if (n < FOURS) {
+      let to = n / 2u + n % 2u * (FOURS / 2u);
+      space[to] = (vec4f(x[at.x + n]) - near.x - m.x) * scale.x * norm[n] + norm[FOURS + n];
+      space[FOURS + to] = (vec4f(x[at.y + n]) - near.y - m.y) * scale.y * norm[n] + norm[FOURS + n];
+    }
   }
-  return Operands(m.mean, inverseSqrt(m.squares / f32(IN) + EPS));
+  workgroupBarrier();
+  return 0u;
 }
 
-fn operand(o: Operands, r: vec2u, which: u32, k: u32) -> Eight {
-  let second = which == 1u;
-  let at = (select(r.x, r.y, second) * IN + k) / 4u;
-  let mean = select(o.mean.x, o.mean.y, second);
-  let scale = select(o.scale.x, o.scale.y, second);
-  let n = k / 4u;
-  return Eight(
-    (vec4f(x[at]) - mean) * scale * norm[n] + norm[IN / 4u + n],
-    (vec4f(x[at + 1u]) - mean) * scale * norm[n + 1u] + norm[IN / 4u + n + 1u],
-  );
+fn operand(_operands: u32, r: vec2u, which: u32, k: u32) -> Eight {
+  let at = which * FOURS + k / 8u;
+  return Eight(space[at], space[at + FOURS / 2]);
 }

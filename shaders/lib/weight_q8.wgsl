@@ -3,14 +3,10 @@
 alias Words = W;
 struct Weight8 { lo: vec4f, hi: vec4f }
 
-// Component i % 4 of a vector, without a variable index: GPU compilers put what has one into memory.
-fn component(v: vec4u, i: u32) -> u32 {
-  let two = select(v.xy, v.zw, (i & 2u) != 0u);
-  return select(two.x, two.y, (i & 1u) != 0u);
-}
-
+// A byte b of two's complement, its highest bit turned over, is b + 128: in the last bits of 2^23 a number at once.
 fn signed_bytes(v: u32) -> vec4f {
-  return vec4f(bitcast<vec4i>(vec4u(v << 24u, v << 16u, v << 8u, v)) >> vec4u(24u));
+  let bytes = (vec4u(v, v >> 8u, v >> 16u, v >> 24u) & vec4u(0xffu)) ^ vec4u(0x80u);
+  return bitcast<vec4f>(bytes | vec4u(0x4b000000u)) - vec4f(8388736.0);
 }
 
 fn weight8(row: u32, k: u32) -> Weight8 {
@@ -18,7 +14,7 @@ fn weight8(row: u32, k: u32) -> Weight8 {
   let quants = w[at / 16u];
   let eight = select(quants.xy, quants.zw, (at & 8u) != 0u);
   let word = OUT * IN / 4u + at / 64u;
-  let scales = unpack2x16float(component(w[word / 4u], word));
+  let scales = unpack2x16float(w[word / 4u][word % 4u]);
   let scale = select(scales.x, scales.y, (at & 32u) != 0u);
   return Weight8(signed_bytes(eight.x) * scale, signed_bytes(eight.y) * scale);
 }

@@ -45,7 +45,8 @@ interface SayFlags {
   readonly weights: 'auto' | 'q8'
 }
 
-interface Host {
+/** What a command has from the program. */
+export interface Host {
   readonly root: string // of the package
   readonly signal: AbortSignal
   readonly clear: string // ends the line of progress
@@ -53,7 +54,7 @@ interface Host {
 }
 
 /** Where the codec of the published checkpoints is. */
-const CODEC = 'hf:descript/dac_44khz'
+export const CODEC = 'hf:descript/dac_44khz'
 
 /** `pronounce say`: speech into a WAV file, everything else on stderr. */
 async function say(text: string, flags: SayFlags, { root, signal, clear, note }: Host): Promise<void> {

@@ -3,6 +3,7 @@ import type { Graph } from '../graph/graph.ts'
 import type { Target } from '../graph/target.ts'
 import type { Counts } from '../graph/tensor.ts'
 import type { Device, Inputs, Outputs, Program, RunOptions } from './device.ts'
+import { allFinite } from './formats.ts'
 import { defaultPlace } from './place.ts'
 import { type Probe, prove } from './prove.ts'
 import { rememberedVerdicts, type Verdicts } from './verdicts.ts'
@@ -102,5 +103,5 @@ export function recordedProgram(
 const optional = (graph: Graph): string[] => [
   ...new Set(graph.steps.filter(({ kernel }) => kernel.optional).map(({ kernel }) => kernel.name)),
 ]
-const finite = (outputs: Outputs): boolean => Object.values(outputs).every((values) => values.every(Number.isFinite))
+const finite = (outputs: Outputs): boolean => Object.values(outputs).every(allFinite)
 const firstLine = (error: Error): string => error.message.split('\n')[0]!

@@ -120,12 +120,10 @@ export function attend({ q, kv, segments, gate, y }: Views, constants: Constants
   const { HEADS, KV_HEADS, D, SCALE, CAUSAL, GATE_WIDTH } = constants as Record<string, number>
   const width = 2 * KV_HEADS! * D! // of a cache row: keys, then values
   for (let i = 0; i < segments!.length; i += 8) {
-    const [start, length, , , prefixStart, prefixLength, kvStart, kvBefore] = segments!.subarray(i, i + 8)
+    const [start, length, , , , prefixLength, , kvBefore] = segments!.subarray(i, i + 8)
     for (let t = 0; t < length!; t++) {
       const visible = prefixLength! + kvBefore! + (CAUSAL ? t + 1 : length!)
-      const rows = Int32Array.from({ length: visible }, (_, n) =>
-        n < prefixLength! ? prefixStart! + n : kvStart! + n - prefixLength!,
-      )
+      const rows = cacheRows(segments!.subarray(i, i + 8), visible)
       const p = new Float64Array(visible)
       const o = new Float64Array(D!)
       for (let h = 0; h < HEADS!; h++) {
@@ -143,14 +141,19 @@ export function attend({ q, kv, segments, gate, y }: Views, constants: Constants
   }
 }
 
-function dot(a: View, i: number, b: View, j: number, n: number): number {
+/** Where the first n keys of a segment's tokens lie. */
+export function cacheRows([, , , , prefixStart, prefixLength, kvStart]: View, n: number): Int32Array {
+  return Int32Array.from({ length: n }, (_, i) => (i < prefixLength! ? prefixStart! + i : kvStart! + i - prefixLength!))
+}
+
+export function dot(a: View, i: number, b: View, j: number, n: number): number {
   let sum = 0
   for (let k = 0; k < n; k++) sum += a[i + k]! * b[j + k]!
   return sum
 }
 
 /** y += p x, x from a place in `from` on. */
-function addScaled(y: Float64Array, p: number, from: View, at: number): void {
+export function addScaled(y: Float64Array, p: number, from: View, at: number): void {
   for (let d = 0; d < y.length; d++) y[d]! += p * from[at + d]!
 }
 

@@ -148,18 +148,28 @@ const readoutPlan: LinearPlan = {
   order: { SK: 1, BK: 8 },
   heights: [{ tile: { WORKGROUP: 64 } }],
 }
-/** For rows that are decoded: weights under way fill a large GPU. To sweep: WORKGROUP 32, 64, 128; PER 4, 8. */
-const fewPlan = ({ IN }: Product): LinearPlan => ({
-  variant: 'linear_few',
-  order: { SK: 1, BK: 8 },
-  heights: [{ tile: { WORKGROUP: IN < 4096 ? 64 : 128, PER: 8 } }],
-})
+/**
+ * For rows that are decoded, the fastest of those tried on an H200: few lanes share a sum, for many columns, where all
+ * workgroups make a norm and there is enough for all of them. Then one for little workgroup memory.
+ */
+function fewPlans({ few, OUT, norm }: Product): LinearPlan[] {
+  if (!few) return []
+  const tile = norm ? { LANES: OUT < 8192 ? 128 : 32, PER: 8 } : { LANES: 128, PER: 4 }
+  return [
+    { WORKGROUP: 256, ...tile },
+    { WORKGROUP: 128, LANES: 32, PER: 8 },
+  ].map((tile) => ({
+    variant: 'linear_few',
+    order: { SK: 1, BK: 8 },
+    heights: [{ tile }],
+  }))
+}
 
 /** By the target, N and K alone. The built-in table is of GPUs; a tuning is of the very device. */
 function planOf(product: Product): LinearPlan {
   const { target, OUT, IN } = product
-  const meant = target.software ? [] : [product.few && fewPlan(product), product.x.shape[0] === 'R' && readoutPlan]
-  const plan = meant.find((plan) => plan && misfitOf(product, plan) === undefined)
+  const meant = [...fewPlans(product), ...(product.x.shape[0] === 'R' ? [readoutPlan] : [])]
+  const plan = target.software ? undefined : meant.find((plan) => misfitOf(product, plan) === undefined)
   if (plan) return plan
   const table = target.software ? [] : linearTable
   const rules = [...(target.tuning ?? []), ...table].filter((rule) => misfitOf(product, rule) === undefined)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/device/tunings.ts'
-import { decodeWav, openDevice } from '../../src/index.ts'
+import { decodeWav, openDevice, type SpeechParity } from '../../src/index.ts'
 import { type Finished, root, runNode, start } from './processes.ts'
 
 const text = 'My card was charged twice for the same purchase.'
@@ -308,6 +308,31 @@ describe('say', () => {
     [['Hi.', '-o', join(folder, 'no/such/x.wav'), ...brief], 1, /--output: .+ cannot be written/],
   ] as const)('%j is refused', async (args, code, message) => {
     const finished = await say(...args, '--device', 'cpu')
+    expect(finished.code).toBe(code)
+    expect(finished.stderr).toMatch(message)
+    expect(finished.stdout).toBe('')
+  })
+})
+
+describe('parity', () => {
+  test('of two frames, as JSON: f32 and f16 are within their bounds', async () => {
+    const finished = await runNode(['dist/cli.js', 'parity', '--frames', '2', '--json'])
+    expect(finished.code, finished.stderr).toBe(0)
+    const { reference, frames, drifts } = JSON.parse(finished.stdout) as SpeechParity
+    expect(reference).toMatch(/^CPU/)
+    expect(frames).toBe(2)
+    expect(drifts.map(({ precision, broken }) => ({ precision, broken }))).toEqual([
+      { precision: 'f32', broken: [] },
+      { precision: 'f16', broken: [] },
+    ])
+  })
+
+  test.each([
+    [['--frames', '0'], 2, /Not a positive integer/],
+    [['--device', 'cpu'], 2, /webgpu, cuda, metal/],
+    [['--model', 'no/such'], 1, /no\/such/],
+  ] as const)('%j is refused', async (args, code, message) => {
+    const finished = await runNode(['dist/cli.js', 'parity', ...args])
     expect(finished.code).toBe(code)
     expect(finished.stderr).toMatch(message)
     expect(finished.stdout).toBe('')

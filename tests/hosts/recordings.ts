@@ -159,6 +159,12 @@ function recordModel(json: unknown, target: Target, format: StoredFormat): Graph
   return textGraph(target, config, textWeights(unloaded(keep, format), config), pools.layers, head)
 }
 
+/** A frame of the published speaker on a GPU of the usual 32 KiB of workgroup memory: a norm is part of its product. */
+export const recordFrame = (): Graph => {
+  const usual = { ...target('hardware', 'f16', 'f16'), limits: { ...defaultLimits, workgroupBytes: 32768 } }
+  return recordSpeech(speakers.zonos, usual, 'f16', undefined, 'decode')
+}
+
 function recordSpeech(json: unknown, target: Target, format: StoredFormat, layers: 'q8' | undefined, phase: Phase) {
   const keep = (label: string, shape: Shape, format: Format) => tensor({ label, shape, format, place: 'kept' })
   const device: Partial<Device> = { target, keep }

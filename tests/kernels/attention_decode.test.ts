@@ -30,13 +30,13 @@ function decodeCase(segments: readonly Segment[], shape: AttentionDecode, cache:
       kv: kv!,
     }),
     tolerance: cache === 'f16' ? 2e-3 : 1e-5, // f16 rounds by 2^-11
-    ...(shape.variant === 'fused' && { kernels: ['attention_decode'] }),
+    ...(shape.variant === 'fused' && { kernels: ['attention_decode', 'attention_join'] }),
   }
 }
 
 describe.each<[string, AttentionDecode]>([
-  ['neighbours turn', { heads: 4, kvHeads: 1, headDim: 64, interleaved: true, variant: 'fused' }],
-  ['halves turn', { heads: 4, kvHeads: 2, headDim: 32, interleaved: false, variant: 'fused' }],
+  ['neighbours turn, two heads share keys', { heads: 4, kvHeads: 2, headDim: 64, interleaved: true, variant: 'fused' }],
+  ['halves turn, six heads share keys', { heads: 12, kvHeads: 2, headDim: 32, interleaved: false, variant: 'fused' }],
 ])('is the same on every device, %s', (_, shape) => {
   test.each([[[0]], [[1, 127]], [[128, 129, 254]], [[290, 0]]])('behind %j cache rows', (before) =>
     sameOnEveryDevice(decodeCase(rows(...before), shape)),
@@ -66,9 +66,10 @@ test('the target decides', () => {
     attentionDecode(x, rope, graph.input('kv', ['*', 2 * headDim]), run, shape)
     return graph.steps.map(({ kernel }) => kernel.name)
   }
-  expect(picked({})).toEqual(['attention_decode'])
+  expect(picked({})).toEqual(['attention_decode', 'attention_join'])
   expect(picked({ software: true })).toEqual(['rotary_append', 'attention'])
-  expect(picked({ disabled: new Map([['attention_decode', 'wrong there']]) })).toContain('rotary_append')
+  for (const name of ['attention_decode', 'attention_join'])
+    expect(picked({ disabled: new Map([[name, 'wrong there']]) })).toContain('rotary_append')
   expect(picked({}, 24)).toContain('rotary_append')
 })
 

@@ -5,8 +5,8 @@ import type { Format, Tensor } from '../../src/graph/tensor.ts'
 import { type LinearOptions, linear, linearMisfit, recordLinear } from '../../src/kernels/linear.ts'
 import { type Case, noise, runOn, sameOnEveryDevice } from '../check.ts'
 
-const plan = (PER: number, WORKGROUP = 16, SK = 1) =>
-  ({ variant: 'linear_few', order: { SK, BK: 8 }, heights: [{ tile: { WORKGROUP, PER } }] }) as const
+const plan = (PER: number, WORKGROUP = 8 * PER, LANES = 4 * PER, SK = 1) =>
+  ({ variant: 'linear_few', order: { SK, BK: 8 }, heights: [{ tile: { WORKGROUP, LANES, PER } }] }) as const
 
 const fewCase = (
   T: number,
@@ -33,25 +33,20 @@ const given = {} as Tensor // stands for the case's own
 const norm = { w: given, eps: 0 }
 
 describe('the shader and the twin give the same', () => {
-  test.each<[number, number, number, number, Format]>([
-    [1, 24, 3, 4, 'f32'],
-    [2, 2048, 40, 8, 'bf16'],
-    [2, 128, 13, 8, 'f16'],
-    [3, 1000, 17, 4, 'f16'],
-    [2, 320, 11, 8, 'q8'],
-  ])('%i rows, %i -> %i, %i columns at once, %s weights', async (T, IN, OUT, PER, format) => {
-    await sameOnEveryDevice(fewCase(T, IN, OUT, PER, format))
-    await sameOnEveryDevice(fewCase(T, IN, OUT, PER, format, { norm, add: given }))
-  })
-
-  test.each([4, 8])('gates and ups, %i columns at once', async (PER) => {
-    for (const finish of ['swiglu', 'swiglu_up_first'] as const)
-      await sameOnEveryDevice(fewCase(2, 200, 22, PER, 'f16', { norm, finish }))
-  })
+  test.each<[number, number, number, number, Format, LinearOptions]>([
+    [1, 24, 3, 4, 'f32', { norm }],
+    [2, 1024, 40, 8, 'bf16', { norm, add: given }],
+    [3, 1000, 17, 4, 'f16', {}],
+    [2, 320, 11, 8, 'q8', { add: given }],
+    [2, 200, 22, 4, 'f16', { norm, finish: 'swiglu_up_first' }],
+    [2, 200, 22, 8, 'f16', { finish: 'swiglu' }],
+  ])('%i rows, %i -> %i, %i columns at once, %s weights, %j', (T, IN, OUT, PER, format, options) =>
+    sameOnEveryDevice(fewCase(T, IN, OUT, PER, format, options)),
+  )
 
   test('rows with one huge value, and rows far from zero', async () => {
-    const c = fewCase(2, 2048, 9, 8, 'f16', { norm })
-    const x = noise(2 * 2048, 3).map((v, i) => (i < 2048 ? v : v + 300))
+    const c = fewCase(2, 1024, 9, 8, 'f16', { norm })
+    const x = noise(2 * 1024, 3).map((v, i) => (i < 1024 ? v : v + 300))
     x[70] = 1.6e4
     const operands = { ...c.operands, x: { ...c.operands.x!, data: x } }
     await sameOnEveryDevice({ ...c, operands, tolerance: 1e-4 }) // f32 has 2^-15 left behind 300
@@ -101,9 +96,14 @@ test('says what does not fit', () => {
   const misfit = (tile: ReturnType<typeof plan>) => linearMisfit(x, weight(graph), tile)
   expect(misfit(plan(8))).toBe(undefined)
   expect(misfit(plan(6))).toBe('6 columns, expected 4 or 8')
-  expect(misfit(plan(8, 8))).toBe('8 lanes, expected a power of two from 16 on')
-  expect(misfit(plan(8, 256))).toBe('32768 bytes of workgroup memory, at most 16384')
-  expect(misfit(plan(8, 16, 2))).toBe('a sum in 2 parts, expected one')
+  expect(misfit(plan(8, 64, 16))).toBe('16 lanes for a sum, expected a power of two from 32 on')
+  expect(misfit(plan(8, 32, 64))).toBe('32 lanes, expected a power of two from 64 on')
+  expect(misfit(plan(8, 256))).toBe('20992 bytes of workgroup memory, at most 16384')
+  expect(misfit(plan(8, 64, 32, 2))).toBe('a sum in 2 parts, expected one')
+  const rows = graph.input('rows', ['T', 2048])
+  const wide = { norm: { w: graph.input('wide', [2, 2048]), eps: 1 } }
+  const few = linearMisfit(rows, graph.input('w of rows', [8, 2048]), plan(8), wide)
+  expect(few, 'no room for two rows').toBe('17920 bytes of workgroup memory, at most 16384')
   const halves = graph.input('halves', ['T', 64], 'f16')
   const short = { norm: { w: graph.input('short', [2, 8]), eps: 1 } }
   expect(() => linear(x, weight(graph), short)).toThrow('norm (short) has shape [2,8], expected [2,64]')

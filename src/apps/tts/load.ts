@@ -2,14 +2,13 @@ import { untilAborted } from '../../device/abort.ts'
 import type { Device } from '../../device/device.ts'
 import { WeightsError } from '../../errors.ts'
 import { loadDac } from '../../models/dac/load.ts'
-import { CODEBOOKS, EOS, zonosConfig } from '../../models/zonos/config.ts'
+import { CODEBOOKS, EOS } from '../../models/zonos/config.ts'
+import { openZonos } from '../../models/zonos/load.ts'
 import { zonosSession } from '../../models/zonos/session.ts'
-import { zonosWeights } from '../../models/zonos/weights.ts'
 import type { EspeakOptions } from '../../text/espeak.ts'
 import { openPhonemizer } from '../../text/phonemes.ts'
-import { type Progress, Weights } from '../../weights/load.ts'
-import { openCheckpoint } from '../../weights/safetensors.ts'
-import { type Files, openSource, readJson, type Source } from '../../weights/source.ts'
+import type { Progress } from '../../weights/load.ts'
+import type { Files, Source } from '../../weights/source.ts'
 import { createTts, type Tts } from './tts.ts'
 
 export type Where = string | URL | Files | readonly File[] | Source
@@ -35,8 +34,7 @@ export interface LoadTtsOptions {
  */
 export async function loadTts(where: Where, options: LoadTtsOptions): Promise<Tts> {
   const { device, signal, onProgress } = options
-  const source = openSource(where)
-  const config = zonosConfig(await readJson(source, 'config.json', signal))
+  const checkpoint = await openZonos(where, { signal })
   const made: (() => void)[] = []
   const dispose = (): void => {
     for (const release of made.splice(0).reverse()) release()
@@ -50,16 +48,14 @@ export async function loadTts(where: Where, options: LoadTtsOptions): Promise<Tt
         'unsupported',
         `loadTts: the codec has ${codebooks.count} codebooks of ${codebooks.size}, expected ${CODEBOOKS} of ${EOS}`,
       )
-    const stored = new Weights(await openCheckpoint(source, { signal }), device, {
-      format: (stored) => (device.target.operand === 'f16' ? 'f16' : stored),
-    })
-    made.push(() => stored.release())
-    const weights = zonosWeights(stored, config, options.weights === 'q8' ? { layers: 'q8' } : {})
-    await stored.stream({ signal, onProgress })
-    const language = zonosSession(device, config, weights)
+    const layers = options.weights === 'q8' ? 'q8' : undefined
+    const { weights, release } = await checkpoint.load({ device, layers, signal, onProgress })
+    made.push(release)
+    const language = zonosSession(device, checkpoint.config, weights)
     made.push(() => language.dispose())
     await device.flush()
-    await untilAborted(Promise.all([language.program('decode'), codec.programs()]), signal) // compiled before it speaks
+    const programs = [language.program('prefill'), language.program('decode'), codec.programs()]
+    await untilAborted(Promise.all(programs), signal) // compiled before it speaks
     const phonemizer = () => openPhonemizer(options.phonemizer)
     return createTts({ language, weights, codec }, device, phonemizer, dispose)
   } catch (error) {

@@ -6,8 +6,8 @@ export interface Piece {
 }
 
 export interface Pace {
-  /** Cuts a run's dispatches into submits. */
-  pieces(costs: readonly { flops: number; bytes: number }[]): Piece[]
+  /** Cuts a run's dispatches into submits; one that nobody waits for has others before it, and need not start early. */
+  pieces(costs: readonly { flops: number; bytes: number }[], waited: boolean): Piece[]
   /** The whole time of the last run. */
   learn(ms: number): void
 }
@@ -24,7 +24,7 @@ export function pace(software: boolean): Pace {
   let bytesPerMs = software ? 2e6 : 1e8
   let estimate = 0
   return {
-    pieces(costs) {
+    pieces(costs, waited) {
       const pieces: Piece[] = []
       let [start, ms] = [0, 0]
       estimate = 0
@@ -32,7 +32,7 @@ export function pace(software: boolean): Pace {
         const cost = Math.max(flops / flopsPerMs, bytes / bytesPerMs)
         estimate += cost
         ms += cost
-        const full = ms > LONGEST_MS || i + 1 - start === FIRST[pieces.length]
+        const full = ms > LONGEST_MS || (waited && i + 1 - start === FIRST[pieces.length])
         if (!full && i + 1 < costs.length) return
         pieces.push({ from: start, to: i + 1, ms })
         start = i + 1

@@ -126,7 +126,11 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     watch: Stopwatch | undefined,
     signal: AbortSignal | undefined,
   ): Promise<{ submits: number; encodeMs: number }> {
-    const pieces = parts.pace.pieces(jobs.map(({ cost }) => cost))
+    const waited = staging.length > 0 || watch !== undefined
+    const pieces = parts.pace.pieces(
+      jobs.map(({ cost }) => cost),
+      waited,
+    )
     const offset = ring.write(counts)
     let encodeMs = 0
     const waiting: { ms: number; done: Promise<unknown> }[] = [] // on the GPU, as far as is known

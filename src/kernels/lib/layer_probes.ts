@@ -137,7 +137,7 @@ const layers: readonly Layer[] = [
     tables: few,
     tolerance: 1e-4,
   },
-  { variants: ['attention_decode'], layer: decodeLayer, tables: decoded, tolerance: 5e-3 },
+  { variants: ['attention_decode', 'attention_join'], layer: decodeLayer, tables: decoded, tolerance: 5e-3 },
   { variants: ['layer_norm_shared'], layer: layerNorms, tables: few, tolerance: 1e-4 },
   { variants: ['sample_codes_shared'], layer: speech, tables: few, tolerance: 1e-4 },
 ]

@@ -1,4 +1,5 @@
-import type { Device, Program } from '../../device/device.ts'
+import type { Device, Profile, Program } from '../../device/device.ts'
+import { allFinite } from '../../device/formats.ts'
 import { type Recorded, recordedProgram } from '../../device/recorded.ts'
 import { DeviceError, InputError, WeightsError } from '../../errors.ts'
 import { transposedMissing } from '../../kernels/conv1d.ts'
@@ -13,6 +14,8 @@ import { type Context, decoderContext, encoderContext, type Window, windows } fr
 export interface DacOptions {
   /** Heard between and within runs; what is pending rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
+  /** Of every run of the decoder. */
+  readonly onProfile?: ((profile: Profile) => void) | undefined
 }
 
 /** Codes [frames, codebooks] in row-major order, each 0 to the codebook's size − 1. */
@@ -53,12 +56,12 @@ export function dacSession(device: Device, c: DacConfig, w: DacWeights): DacSess
   const missing = c.decoder.strides.reduce(transposedMissing, 0) // samples that a run is short of
 
   /** Samples of a window; `codes` begin at frame `first`. */
-  async function decodeWindow(codes: Codes, first: number, { begin, end, from, to }: Window, { signal }: DacOptions) {
+  async function decodeWindow(codes: Codes, first: number, { begin, end, from, to }: Window, options: DacOptions) {
     const T = end - begin
     const ofBook = (i: number) => Uint32Array.from({ length: T }, (_, t) => codes[(begin - first + t) * count + i]!)
     const inputs = Object.fromEntries(Array.from({ length: count }, (_, i) => [`codes.${i}`, ofBook(i)]))
-    const { wave } = await decoder.run(inputs, countsOf(T), { signal })
-    if (!wave!.every(Number.isFinite))
+    const { wave } = await decoder.run(inputs, countsOf(T), options)
+    if (!allFinite(wave!))
       throw new WeightsError(
         'format',
         'decode: gives samples that are not finite numbers; the checkpoint holds NaN or infinite weights',

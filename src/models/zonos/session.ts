@@ -1,19 +1,16 @@
-import type { Device, Inputs, Profile, Program } from '../../device/device.ts'
+import type { Device, Profile, Program } from '../../device/device.ts'
 import { recordedProgram } from '../../device/recorded.ts'
 import { serial } from '../../device/serial.ts'
 import { WeightsError } from '../../errors.ts'
-import { type Segment, segmentTables } from '../../graph/segments.ts'
 import type { Target } from '../../graph/target.ts'
-import { NO_COLUMN } from '../../kernels/code_embedding.ts'
 import { variantProbes } from '../../kernels/lib/probes.ts'
-import { frameInput, samplingInput, UNKNOWN } from '../../kernels/sample_codes.ts'
+import { UNKNOWN } from '../../kernels/sample_codes.ts'
 import { type Phase, REPORTED, speechGraph } from './backbone.ts'
 import { CODEBOOKS, type ZonosConfig } from './config.ts'
 import { type Codes, delayedGrid, framesAfter, gridWidth, lastColumn, undelayed } from './delay.ts'
 import { makeMemory } from './memory.ts'
 import { type Request, requestOf, type Speech } from './request.ts'
-import { ropeTable } from './rope.ts'
-import { samplingValues } from './sampler.ts'
+import { capacityOf, firstColumn, runOf } from './run.ts'
 import type { ZonosWeights } from './weights.ts'
 
 export interface SpeechOptions {
@@ -70,10 +67,10 @@ export function zonosSession(
   ) as Record<Phase, ReturnType<typeof recordedProgram>>
 
   async function generate(request: Request, { signal, onFrames, onProfile }: SpeechOptions): Promise<Spoken> {
-    const { given, wanted, length } = request
+    const { given, wanted, prefixes } = request
     const width = gridWidth(given.frames, wanted)
     const grid = delayedGrid(given, wanted)
-    memory.begin(grid, request.prefixes.length * (length + width))
+    memory.begin(grid, prefixes.length * capacityOf(request))
     let last = width
     let taken = 0 // columns that have been read
     let told = 0 // frames
@@ -95,13 +92,13 @@ export function zonosSession(
       onFrames?.(undelayed(grid, told, final))
       told = final
     }
-    const run = async (phase: Phase, c: number, read: boolean): Promise<void> => {
-      const { inputs, counts } = runOf(c, request)
+    const run = async (phase: Phase, column: number, read: boolean): Promise<void> => {
+      const { inputs, counts } = runOf(c, request, column)
       const { report } = await programs[phase].run(inputs, counts, { signal, read, onProfile })
-      if (report) take(c, report)
+      if (report) take(column, report)
     }
 
-    const first = given.frames + 1
+    const first = firstColumn(request)
     await run('prefill', first, true)
     const { every, ahead } = pace ?? paceOf(device.target)
     const reading: Promise<void>[] = []
@@ -119,44 +116,6 @@ export function zonosSession(
       await Promise.allSettled(reading)
     }
     return { codes: undelayed(grid, 0, framesAfter(last)), ended: last < width ? 'eos' : 'length' }
-  }
-
-  /** Inputs of the run that makes a column: of all that comes before it in the first one, then of the column before alone. */
-  function runOf(column: number, { prefixes, given, wanted, length, guidance, sampling }: Request) {
-    const first = column === given.frames + 1
-    const before = first ? 0 : length + column - 1
-    const own = first ? length + column : 1
-    const capacity = length + gridWidth(given.frames, wanted)
-    const segments = prefixes.map((_, row): Segment => {
-      const none = { from: 0, to: 0, prefixStart: 0, prefixLength: 0 }
-      return { ...none, length: own, kvStart: row * capacity, kvBefore: before }
-    })
-    const { counts, ...tables } = segmentTables(segments, prefixes.length)
-    const places = Array.from({ length: own }, (_, i) => before + i)
-    const tokens = prefixes.flatMap(() => places)
-    const inputs: Inputs = {
-      ...tables,
-      columns: Uint32Array.from(tokens, (place) => (place < length ? NO_COLUMN : place - length)),
-      rope: ropeTable(tokens, c.headDim),
-      frame: frameInput({
-        column,
-        endFrom: given.frames + 1 + sampling.minFrames,
-        othersEnd: false,
-        ends: !first,
-        seed: sampling.seed,
-        before: given.frames,
-        wanted,
-        shifted: sampling.writing === 'upstream',
-      }),
-      sampling: samplingInput(samplingValues(sampling, guidance, first)),
-    }
-    if (!first) return { inputs, counts }
-    const rows = new Float32Array(tokens.length * c.hidden)
-    prefixes.forEach((prefix, row) => rows.set(prefix.rows, row * own * c.hidden))
-    return {
-      inputs: { ...inputs, prefix: rows, read: Uint32Array.from(segments, (_, row) => (row + 1) * own - 1) },
-      counts,
-    }
   }
 
   return {

@@ -5,15 +5,13 @@ import { NO_COLUMN } from '../../../src/kernels/code_embedding.ts'
 import { zonosLogits } from '../../../src/models/zonos/backbone.ts'
 import { prefixRows } from '../../../src/models/zonos/conditioning.ts'
 import type { ConditionValues } from '../../../src/models/zonos/conditions.ts'
-import { CODEBOOKS, type ZonosConfig, zonosConfig } from '../../../src/models/zonos/config.ts'
+import { CODEBOOKS, type ZonosConfig } from '../../../src/models/zonos/config.ts'
 import type { Codes } from '../../../src/models/zonos/delay.ts'
+import { openZonos } from '../../../src/models/zonos/load.ts'
 import { makeMemory } from '../../../src/models/zonos/memory.ts'
 import type { Prefix } from '../../../src/models/zonos/prefix.ts'
 import { ropeTable } from '../../../src/models/zonos/rope.ts'
-import { type ZonosWeights, zonosWeights } from '../../../src/models/zonos/weights.ts'
-import { Weights } from '../../../src/weights/load.ts'
-import { openCheckpoint } from '../../../src/weights/safetensors.ts'
-import { openSource, readJson } from '../../../src/weights/source.ts'
+import type { ZonosWeights } from '../../../src/models/zonos/weights.ts'
 
 export interface Loaded {
   readonly c: ZonosConfig
@@ -23,14 +21,9 @@ export interface Loaded {
 
 /** A checkpoint on a device. */
 export async function loadZonos(folder: string, device: Device, layers?: 'q8'): Promise<Loaded> {
-  const source = openSource(folder)
-  const c = zonosConfig(await readJson(source, 'config.json'))
-  const weights = new Weights(await openCheckpoint(source), device, {
-    format: (stored) => (device.target.operand === 'f16' ? 'f16' : stored),
-  })
-  const w = zonosWeights(weights, c, { layers })
-  await weights.stream()
-  return { c, w, release: () => weights.release() }
+  const { config, load } = await openZonos(folder)
+  const { weights, release } = await load({ device, layers })
+  return { c: config, w: weights, release }
 }
 
 /** Values of the conditioners by name; phonemes under the name of their conditioner. Left out: the learned vector. */

@@ -10,6 +10,8 @@ import pico from 'picocolors'
 import { type Flag, questionsOf } from './apps/decider/flags.ts'
 import { printDecision } from './apps/decider/print.ts'
 import { printProgress, printTuned, printTunings } from './apps/tuner/print.ts'
+import { addCache } from './cli/cache.ts'
+import { addModelFlags, type ModelFlags, openModel } from './cli/model.ts'
 import { addParity } from './cli/parity.ts'
 import { addSay } from './cli/say.ts'
 import {
@@ -32,7 +34,7 @@ const PRECISIONS: readonly Precision[] = ['auto', 'f32']
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const NANO = join(ROOT, 'public/models/decider-nano') // comes with the package
 
-interface DecideFlags {
+interface DecideFlags extends ModelFlags {
   readonly schema?: string
   readonly json?: true
   readonly model?: string
@@ -41,6 +43,7 @@ interface DecideFlags {
 }
 
 const CLEAR = process.stderr.isTTY ? '\r\x1b[K' : '' // the line of onProgress
+const live = process.stderr.isTTY ? (line: string) => void process.stderr.write(`${CLEAR}${line}`) : undefined
 const note = (line: string) => process.stderr.write(`${CLEAR}${line}\n`)
 
 /** `pronounce decide`: answers on stdout, everything else on stderr. */
@@ -51,7 +54,8 @@ async function decide(text: string, questions: Questions, flags: DecideFlags, si
   try {
     note(`device: ${device.report.line}`)
     const progress = process.stderr.isTTY ? onProgress : undefined
-    const decider = await loadDecider(flags.model ?? NANO, { device, signal, onProgress: progress })
+    const model = openModel(flags.model ?? NANO, flags, live)
+    const decider = await loadDecider(model, { device, signal, onProgress: progress })
     process.stderr.write(CLEAR)
     const decision = await decider.decide(state, questions, { signal })
     const bars = process.stdout.isTTY === true
@@ -78,7 +82,7 @@ function onProgress({ loadedBytes, totalBytes }: Progress): void {
   process.stderr.write(`${CLEAR}loading ${Math.round((100 * loadedBytes) / totalBytes)} %`)
 }
 
-interface TuneFlags {
+interface TuneFlags extends ModelFlags {
   readonly model?: string
   readonly device: DeviceChoice
   readonly precision: Precision
@@ -97,7 +101,9 @@ async function tunePlans(flags: TuneFlags, signal: AbortSignal): Promise<void> {
   if (flags.show) return void process.stdout.write(printTunings(await tunings.all()))
   const { model, heights, quick, software } = flags
   const products =
-    model === undefined ? [...publishedProducts(), ...(await productsOf(NANO))] : await productsOf(model, { signal })
+    model === undefined
+      ? [...publishedProducts(), ...(await productsOf(NANO))]
+      : await productsOf(openModel(model, flags, live), { signal })
   const device = await openDevice(flags.device, { precision: flags.precision, onWarning })
   try {
     note(`device: ${device.report.line}`)
@@ -154,8 +160,7 @@ function createProgram(signal: AbortSignal): Command {
     .description('Typed answers with calibrated probabilities, and speech, on any GPU that WebGPU reaches.')
     .version(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
     .exitOverride()
-  program
-    .command('decide')
+  addModelFlags(program.command('decide'))
     .description('answer questions about a text')
     .argument('<text>', 'the text; - reads stdin, without its last line break')
     .addOption(
@@ -180,8 +185,7 @@ function createProgram(signal: AbortSignal): Command {
       const questions = options.schema === undefined ? readFlags(command, flags) : await readSchema(options.schema)
       await decide(text, questions, options, signal)
     })
-  program
-    .command('tune')
+  addModelFlags(program.command('tune'))
     .description('measure which kernels are fastest on this GPU, and keep that for it')
     .option(
       '-m, --model <where>',
@@ -196,6 +200,7 @@ function createProgram(signal: AbortSignal): Command {
     .option('--reset', 'forget all that is kept')
     .action((options: TuneFlags) => tunePlans(options, signal))
   const host = { root: ROOT, signal, clear: CLEAR, note }
+  addCache(program)
   addSay(program, host)
   addParity(program, host)
   return program

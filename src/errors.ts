@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'limit' // more than the device can bind, dispatch or hold
   | 'disposed' // used after dispose()
   | 'missing' // a file or tensor that is not there
+  | 'space' // the cache has no room for a file
   | 'format' // a file that is not what it should be
   | 'overflow' // a value that the number format cannot hold
   | 'unsupported' // understood, and not supported

@@ -70,5 +70,11 @@ export { type NumberStyle, numberStyleOf, readNumbers } from './text/numbers.ts'
 export { type SentenceOptions, sentences } from './text/sentences.ts'
 /** Text to IPA by espeak-ng, which is a package of its own. */
 export { openPhonemizer, type Phonemizer } from './text/phonemes.ts'
+/** Models that were loaded from elsewhere, kept for the next time. */
+export { type Cache, type CachedModel, type CacheOptions, openCache } from './weights/cache/cache.ts'
+export type { DownloadProgress } from './weights/cache/progress.ts'
+/** The published models, with what a download takes and what they need on a device. */
+export { type KnownModel, knownModels } from './weights/known_models.ts'
 export type { Progress } from './weights/load.ts'
-export type { Files, Source } from './weights/source.ts'
+/** Where a checkpoint is: a folder, a URL, hf:owner/name or files; behind a cache if asked for. */
+export { type Files, openSource, type Source, type SourceOptions } from './weights/source.ts'

@@ -17,8 +17,9 @@ import {
   type SayOptions,
   type Sound,
 } from '../index.ts'
+import { addModelFlags, type ModelFlags, openModel } from './model.ts'
 
-interface SayFlags {
+interface SayFlags extends ModelFlags {
   readonly output: string
   readonly language: string
   readonly seed: number
@@ -72,9 +73,11 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
     note(`device: ${device.report.line}`)
     const inside = (name: string) => join(root, 'public/models', name)
     const live = process.stderr.isTTY === true
-    const tts = await loadTts(flags.model ?? inside('zonos-nano'), {
+    const open = (where: string) =>
+      openModel(where, flags, live ? (line) => process.stderr.write(clear + line) : undefined)
+    const tts = await loadTts(open(flags.model ?? inside('zonos-nano')), {
       device,
-      codec: flags.codec ?? (flags.model === undefined ? inside('dac-nano') : CODEC),
+      codec: open(flags.codec ?? (flags.model === undefined ? inside('dac-nano') : CODEC)),
       weights: flags.weights,
       signal,
       onProgress: live
@@ -190,8 +193,7 @@ function emotions(text: string): SayOptions['emotion'] {
 
 /** Adds the command to the program. */
 export function addSay(program: Command, host: Host): void {
-  program
-    .command('say')
+  addModelFlags(program.command('say'))
     .description('say a text, into a WAV file')
     .argument('<text>', 'the text, with IPA between slashes where it should be exact; - reads stdin')
     .requiredOption('-o, --output <file.wav>', 'where the speech goes; - is stdout')

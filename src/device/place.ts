@@ -22,11 +22,23 @@ function pageStorage(): Storage | undefined {
   }
 }
 
+/**
+ * The folder of all that this package keeps in Node and Deno: PRONOUNCE_CACHE, or pronounce in XDG_CACHE_HOME, else in
+ * the platform's folder of caches.
+ */
+export async function cacheFolder(): Promise<string> {
+  const { join } = await import('node:path')
+  const { homedir } = await import('node:os')
+  const { PRONOUNCE_CACHE, XDG_CACHE_HOME, LOCALAPPDATA } = process.env
+  if (PRONOUNCE_CACHE) return PRONOUNCE_CACHE
+  const home = { darwin: 'Library/Caches', win32: 'AppData/Local' }[process.platform as string] ?? '.cache'
+  return join(XDG_CACHE_HOME || LOCALAPPDATA || join(homedir(), home), 'pronounce')
+}
+
 function cacheFile(name: string): Place {
   const path = async (): Promise<string> => {
     const { join } = await import('node:path')
-    const { homedir } = await import('node:os')
-    return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'pronounce', name)
+    return join(await cacheFolder(), name)
   }
   return {
     async read() {

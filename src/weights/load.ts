@@ -1,12 +1,14 @@
 import type { Device } from '../device/device.ts'
-import { ShapeError, WeightsError } from '../errors.ts'
-import type { Format, Tensor } from '../graph/tensor.ts'
-import { ahead, planChunks } from './chunks.ts'
+import { DeviceError, ShapeError, WeightsError } from '../errors.ts'
+import { bytes, type Format, type Tensor } from '../graph/tensor.ts'
 import { bytesPerValue, type StoredFormat } from './convert.ts'
 import { type HostValues, type RowTable, rowsInMemory, rowsOnDisk, valuesInMemory } from './rows.ts'
 import type { Checkpoint, StoredTensor } from './safetensors.ts'
 import * as sinks from './sinks.ts'
+import { byteSize } from './sizes.ts'
+import { type StreamOptions, streamInto } from './stream.ts'
 
+export type { Progress, StreamOptions } from './stream.ts'
 export type { HostValues, RowTable }
 
 /** What loading needs of a device. */
@@ -19,13 +21,6 @@ export interface WeightsOptions {
   readonly format: (stored: StoredFormat) => Format
 }
 
-export interface Progress {
-  readonly loadedBytes: number
-  readonly totalBytes: number
-  /** The tensor that was read last. */
-  readonly tensor: string
-}
-
 export interface LoadReport {
   /** Read from the checkpoint. */
   readonly bytes: number
@@ -35,18 +30,8 @@ export interface LoadReport {
   readonly ignored: readonly string[]
 }
 
-export interface StreamOptions {
-  readonly signal?: AbortSignal | undefined
-  readonly onProgress?: ((progress: Progress) => void) | undefined
-}
-
-const flushBytes = 64 * 2 ** 20
 /** Tables up to this size are held in memory, wherever they come from. */
 const memoryBytes = 64 * 2 ** 20
-/** Reads in flight: latency is what a network costs. */
-const remoteReads = 4
-const localReads = 2
-
 const storedFormats: Readonly<Record<string, StoredFormat>> = { F32: 'f32', F16: 'f16', BF16: 'bf16' }
 
 /**
@@ -59,7 +44,6 @@ export class Weights {
   readonly #device: WeightDevice
   readonly #format: WeightsOptions['format']
   readonly #stored = new Map<string, StoredTensor>() // by canonical name
-  readonly #names = new Map<StoredTensor, string>()
   readonly #sinks = new Map<StoredTensor, sinks.Sink[]>()
   readonly #ignored = new Set<StoredTensor>()
   readonly #kept: Tensor[] = []
@@ -80,7 +64,6 @@ export class Weights {
         throw new WeightsError('format', `${checkpoint.source.name}: ${both} are both ${name}; remove one`)
       }
       this.#stored.set(name, stored)
-      this.#names.set(stored, name)
     }
   }
 
@@ -172,6 +155,11 @@ export class Weights {
     for (const [name, stored] of this.#stored) if (test(name)) this.#ignored.add(stored)
   }
 
+  /** Of all that was declared, on the device. */
+  get deviceBytes(): number {
+    return this.#kept.reduce((sum, kept) => sum + bytes(kept, { T: 0, S: 0, C: 0, R: 0 }), 0)
+  }
+
   /** Frees every tensor that was declared. */
   release(): void {
     for (const t of this.#kept.splice(0)) this.#device.release(t)
@@ -186,7 +174,9 @@ export class Weights {
     try {
       signal?.throwIfAborted()
       this.#expectAllUsed()
-      const { bytes, inexact } = await this.#read(signal, onProgress)
+      await this.#expectRoom()
+      const { source } = this.#checkpoint
+      const { bytes, inexact } = await streamInto(this.#sinks, source, this.#device, { signal, onProgress })
       const ignored = [...this.#ignored].filter((t) => !this.#sinks.has(t)).map((t) => t.name)
       return { bytes, inexact, ignored }
     } catch (error) {
@@ -195,35 +185,13 @@ export class Weights {
     }
   }
 
-  async #read(signal: AbortSignal | undefined, onProgress: StreamOptions['onProgress']) {
-    const { source } = this.#checkpoint
-    const used = [...this.#sinks].filter(([, sinks]) => sinks.length > 0).map(([stored]) => stored)
-    const totalBytes = used.reduce((sum, t) => sum + t.end - t.begin, 0)
-    let [loadedBytes, inexact, unflushed] = [0, 0, 0]
-    const reads = planChunks(used).map((chunk) => async () => {
-      signal?.throwIfAborted()
-      return { chunk, bytes: await source.read(chunk.file, chunk.begin, chunk.end, signal) }
+  /** A device answers allocations late: a full one is heard before anything is downloaded. */
+  async #expectRoom(): Promise<void> {
+    await this.#device.flush().catch((error) => {
+      if (!(error instanceof DeviceError) || error.code !== 'memory') throw error
+      const needs = `${this.#checkpoint.source.name}: needs ${byteSize(this.deviceBytes)} on the device for its weights`
+      throw new DeviceError('memory', `${needs}; ${error.message}`, { cause: error })
     })
-    for await (const { chunk, bytes } of ahead(reads, source.remote ? remoteReads : localReads)) {
-      signal?.throwIfAborted()
-      for (const piece of chunk.pieces) {
-        const part = bytes.subarray(piece.at, piece.at + piece.bytes)
-        for (const sink of this.#sinks.get(piece.tensor)!) {
-          const done = sink(part, piece.offset)
-          inexact += done.inexact
-          unflushed += done.written
-        }
-        loadedBytes += piece.bytes
-      }
-      if (unflushed >= flushBytes) {
-        await this.#device.flush()
-        unflushed = 0
-      }
-      onProgress?.({ loadedBytes, totalBytes, tensor: this.#names.get(chunk.pieces.at(-1)!.tensor)! })
-    }
-    await this.#device.flush()
-    signal?.throwIfAborted()
-    return { bytes: loadedBytes, inexact }
   }
 
   #expectAllUsed(): void {

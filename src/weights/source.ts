@@ -1,7 +1,12 @@
 import { WeightsError } from '../errors.ts'
+import { type Cache, hubHome, openCache, urlHome } from './cache/cache.ts'
+import { type CachedOptions, cachedSource } from './cache/source.ts'
+import { hasFiles } from './host.ts'
+import { authorized, filesUrl, type HubOptions, hubBase, parseHubName } from './hub.ts'
+import { httpRemote } from './remote.ts'
 import { blobSource } from './source_blob.ts'
 import { folderSource } from './source_folder.ts'
-import { type HttpOptions, httpSource } from './source_http.ts'
+import { httpSource } from './source_http.ts'
 
 /** Where the files of a checkpoint come from. Paths are relative, with forward slashes. */
 export interface Source {
@@ -13,14 +18,19 @@ export interface Source {
   size(path: string, signal?: AbortSignal): Promise<number | undefined>
   /** Bytes [start, end) of a file. WeightsError 'missing' where the file is not there or shorter. */
   read(path: string, start: number, end: number, signal?: AbortSignal): Promise<Uint8Array>
+  /** Called before the bulk of these files is read: a cache brings them here whole. */
+  prepare?(paths: readonly string[], signal?: AbortSignal): Promise<void>
 }
 
 /** Files by their path, as a page holds them. */
 export type Files = Readonly<Record<string, Blob>>
 
-export interface SourceOptions extends HttpOptions {
-  /** Where `hf:` names lead, for mirrors. */
-  readonly base?: string
+export interface SourceOptions extends HubOptions, CachedOptions {
+  /**
+   * Keeps what comes from the network: true for the cache of this host, or one that `openCache` opened. Default: true
+   * with `offline`, else false: each load streams anew, and tables that stay on the host are held in memory.
+   */
+  readonly cache?: boolean | Cache | undefined
 }
 
 /**
@@ -33,7 +43,7 @@ export interface SourceOptions extends HttpOptions {
  */
 export function openSource(
   where: string | URL | Files | readonly File[] | Source,
-  { base = 'https://huggingface.co', ...http }: SourceOptions = {},
+  options: SourceOptions = {},
 ): Source {
   if (typeof where !== 'string' && !(where instanceof URL)) {
     if (typeof where === 'object' && where !== null) return isSource(where) ? where : blobSource(where)
@@ -41,8 +51,8 @@ export function openSource(
   }
   const text = String(where)
   if (text === '') throw new WeightsError('missing', 'openSource: has an empty name, expected a folder or a URL')
-  if (text.startsWith('hf:')) return httpSource(text, hubUrl(text, base), http)
-  if (/^https?:/i.test(text)) return httpSource(text, urlOf(text), http)
+  if (text.startsWith('hf:')) return fromHub(text, options)
+  if (/^https?:/i.test(text)) return fromUrl(text, urlOf(text), options)
   if (/^[a-z][a-z\d+.-]+:\/\//i.test(text) && !text.startsWith('file:'))
     throw new WeightsError(
       'unsupported',
@@ -52,7 +62,28 @@ export function openSource(
   if (text.startsWith('file:')) {
     throw new WeightsError('unsupported', `${text}: is on a disk that a browser cannot read; pass Files or an http URL`)
   }
-  return httpSource(text, urlOf(text, location.href), http)
+  return fromUrl(text, urlOf(text, location.href), options)
+}
+
+function cacheOf({ cache, offline = false }: SourceOptions): Cache | undefined {
+  if (offline && cache === false)
+    throw new WeightsError('unsupported', 'openSource: has offline and no cache, expected a cache or the network')
+  return cache === true || (cache === undefined && offline) ? openCache() : cache || undefined
+}
+
+function fromUrl(name: string, url: URL, options: SourceOptions): Source {
+  const http = authorized(options, false)
+  const cache = cacheOf(options)
+  if (!cache) return httpSource(httpRemote(name, url, http))
+  return cachedSource(name, () => urlHome(cache, url.href, url, http), options)
+}
+
+function fromHub(name: string, options: SourceOptions): Source {
+  const [base, hubName, http] = [hubBase(options.base), parseHubName(name), authorized(options, true)]
+  const cache = cacheOf(options)
+  if (!cache) return httpSource(httpRemote(name, filesUrl(base, hubName), http))
+  const { offline } = options
+  return cachedSource(name, (signal) => hubHome(cache, base, hubName, http, { offline, signal }), options)
 }
 
 /** A URL below which files lie: its query would be lost. */
@@ -71,21 +102,7 @@ function urlOf(text: string, base?: string): URL {
   return url
 }
 
-/** Node and Deno have a file system; a browser and its workers have not. */
-const hasFiles = (): boolean => typeof process === 'object' && typeof process.versions?.node === 'string'
-
 const isSource = (x: object): x is Source => 'read' in x && typeof x.read === 'function'
-
-function hubUrl(name: string, base: string): URL {
-  const [, repository, revision = 'main'] = /^hf:(\w[\w.-]*\/\w[\w.-]*)(?:@(.+))?$/.exec(name) ?? []
-  if (repository === undefined) {
-    throw new WeightsError(
-      'format',
-      `${name}: is not the name of a model; expected hf:owner/name or hf:owner/name@revision`,
-    )
-  }
-  return new URL(`${repository}/resolve/${encodeURIComponent(revision)}/`, `${base.replace(/\/*$/, '')}/`)
-}
 
 /** A whole file. */
 export async function readFile(source: Source, path: string, signal?: AbortSignal): Promise<Uint8Array> {

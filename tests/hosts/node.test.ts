@@ -1,10 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/device/tunings.ts'
 import { decodeWav, openDevice, type SpeechParity } from '../../src/index.ts'
+import { type Hub, startHub } from '../weights/hub.ts'
 import { type Finished, root, runNode, start } from './processes.ts'
 
 const text = 'My card was charged twice for the same purchase.'
@@ -357,3 +358,46 @@ const programOn = (kind: string) => `
   await decider.dispose()
   await device.dispose()
   console.log(answers.team.probabilities.billing)`
+
+describe('models of a hub', () => {
+  const nano = join(root, 'public/models/decider-nano')
+  const PRONOUNCE_CACHE = join(folder, 'models of a hub')
+  let hub: Hub
+  beforeAll(async () => {
+    hub = await startHub(Object.fromEntries(readdirSync(nano).map((name) => [name, readFileSync(join(nano, name))])))
+  })
+  afterAll(() => hub.close())
+  const pronounce = (...args: string[]) => {
+    const env = { PRONOUNCE_CACHE, HF_ENDPOINT: hub.base, HF_TOKEN: 'secret' }
+    const { child, finished } = start(process.execPath, ['dist/cli.js', ...args], env)
+    child.stdin!.end()
+    return finished
+  }
+  const ask = (...args: string[]) => pronounce('decide', text, ...department, '--device', 'cpu', ...args)
+
+  test('are kept, answer offline, are listed and deleted', async () => {
+    const model = ['--model', 'hf:me/it']
+    const early = await ask(...model, '--offline')
+    expect(early.code).toBe(1)
+    expect(early.stderr).toContain('error: hf:me/it@main: is not in the cache; load it once without offline')
+    expect(hub.log).toEqual([])
+
+    expectBilling((await ask(...model)).stdout, 1e-3)
+    const tokens = hub.log.map(({ host, authorization }) => [host, authorization].join(' '))
+    expect(new Set(tokens)).toEqual(new Set(['hub Bearer secret', 'store ']))
+    hub.log.length = 0
+    expectBilling((await ask(...model)).stdout, 1e-3)
+    expectBilling((await ask(...model, '--offline')).stdout, 1e-3)
+    expect(hub.log).toEqual([])
+    expectBilling((await ask(...model, '--no-cache')).stdout, 1e-3)
+    expect(hub.log.length).toBeGreaterThan(3)
+
+    expect((await pronounce('cache', 'path')).stdout).toBe(`${PRONOUNCE_CACHE}/models\n`)
+    const name = `hf:me/it@${hub.commit}`
+    expect((await pronounce('cache', 'ls')).stdout).toMatch(new RegExp(`^ *[\\d.]+ MB  ${name}\n$`))
+    expect((await pronounce('cache', 'rm', 'hf:me/other')).code).toBe(1)
+    expect((await pronounce('cache', 'rm')).code).toBe(2)
+    expect((await pronounce('cache', 'rm', 'hf:me/it')).stdout).toMatch(/MB {2}hf:me\/it removed\n$/)
+    expect((await pronounce('cache', 'ls')).stdout).toBe('')
+  })
+})

@@ -334,6 +334,21 @@ describe('what does not fit is an error, and frees what was made', () => {
     })
     expect(device.memory.size).toBe(0)
   })
+  test('a device that turns out to be full is heard before anything is brought', async () => {
+    const opened = await checkpoint(entries)
+    const source = { ...opened.source, prepare: () => Promise.reject(new Error('not to be called')) }
+    const device = new FakeDevice()
+    const weights = new Weights({ ...opened, source }, device, same)
+    weights.matrix('a', [2, 2])
+    weights.matrix('b', [3, 2], 'f32')
+    weights.ignore((name) => name === 'c' || name === 'odd')
+    expect(weights.deviceBytes).toBe(16 + 24)
+    device.flush = () => Promise.reject(new DeviceError('memory', 'allocate b, 24 bytes: full'))
+    await expect(weights.stream()).rejects.toThrow(
+      new DeviceError('memory', '1 files: needs 40 bytes on the device for its weights; allocate b, 24 bytes: full'),
+    )
+    expect(device.memory.size).toBe(0)
+  })
   test('a device that is full', async () => {
     const device = new FakeDevice()
     const weights = new Weights(await checkpoint(entries), device, same)

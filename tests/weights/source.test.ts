@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { knownModels } from '../../src/weights/known_models.ts'
 import { openCheckpoint } from '../../src/weights/safetensors.ts'
 import { openSource, readFile, readJson, readText, type Source } from '../../src/weights/source.ts'
 import { blob, f32, safetensors } from './build.ts'
 
 const data = Uint8Array.from({ length: 1000 }, (_, i) => i % 251)
 const model = safetensors([f32('w', [3], [1, 2, 3])])
+const once = { retry: { times: 0, ms: 1 } }
 const missing = { name: 'WeightsError', code: 'missing' }
 
 /** What every source does, whatever it reads from. It holds data.bin, sub/data.bin, bad.json and model.safetensors. */
@@ -149,7 +151,7 @@ const serve =
   () => {
     answer = how
     log = []
-    return openSource(`${base}/model`)
+    return openSource(`${base}/model`, { retry: { times: 2, ms: 1 } })
   }
 
 describe('http', () => {
@@ -206,16 +208,25 @@ describe('http', () => {
     if (status === 404) expect(await source.size('data.bin')).toBeUndefined()
     else await expect(source.size('data.bin')).rejects.toThrow(`the server answers ${status}`)
   })
-  test('a transfer that breaks off', async () => {
-    const broken: Answer = (_, response) => {
-      response.writeHead(206, { 'content-range': 'bytes 0-9/1000', 'content-length': 10 }).write(new Uint8Array(4))
-      setTimeout(() => response.destroy(), 20)
+  test('a transfer that breaks off is taken up where it broke, and given up in the end', async () => {
+    const breaking =
+      (most: number): Answer =>
+      (request, response, body) => {
+        const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range!)!
+        const length = Number(to) + 1 - Number(from)
+        const range = `bytes ${from}-${to}/1000`
+        response.writeHead(206, { 'content-range': range, 'content-length': length })
+        response.write(body.subarray(Number(from), Number(from) + Math.min(length, most)), () => response.destroy())
+      }
+    expect(await serve(breaking(4))().read('data.bin', 0, 10)).toEqual(data.slice(0, 10))
+    expect(log.map((line) => line.replace('GET /model/data.bin ', ''))).toEqual(['bytes=0-9', 'bytes=4-9', 'bytes=8-9'])
+    await expect(serve(breaking(0))().read('data.bin', 0, 10)).rejects.toMatchObject(missing)
+    await expect(serve(breaking(0))().read('data.bin', 0, 10)).rejects.toThrow(/broke off at byte 0, before byte 10/)
+    expect(log.length).toBe(1 + 2)
+    const ended: Answer = (_, response) => {
+      response.writeHead(206, { 'content-range': 'bytes 0-3/4' }).end(new Uint8Array(4))
     }
-    await expect(serve(broken)().read('data.bin', 0, 10)).rejects.toMatchObject(missing)
-    const short: Answer = (_, response) => {
-      response.writeHead(206, { 'content-range': 'bytes 0-3/1000' }).end(new Uint8Array(4))
-    }
-    await expect(serve(short)().read('data.bin', 0, 10)).rejects.toThrow(/ends at 4, before byte 10/)
+    await expect(serve(ended)().read('data.bin', 0, 10)).rejects.toThrow(/ends at 4, before byte 10/)
   })
   test('another range than the one asked for', async () => {
     const other = always(206, { 'content-range': 'bytes 5-14/1000' })
@@ -229,7 +240,7 @@ describe('http', () => {
     await expect(openCheckpoint(serve(page)())).rejects.toMatchObject(missing)
   })
   test('nobody there', async () => {
-    const source = openSource('http://127.0.0.1:1/')
+    const source = openSource('http://127.0.0.1:1/', once)
     await expect(source.size('x')).rejects.toMatchObject(missing)
     await expect(source.size('x')).rejects.toThrow(/cannot be reached/)
   })
@@ -264,6 +275,13 @@ describe('http', () => {
     expect(await openSource('hf:me/it@refs/pr/1', { base: `${hub}/` }).size('sub/data.bin')).toBe(1000)
     expect(log).toEqual(['HEAD /hub/me/it/resolve/main/data.bin', 'HEAD /hub/me/it/resolve/refs%2Fpr%2F1/sub/data.bin'])
     expect(openSource('hf:me/it@v1').name).toBe('hf:me/it@v1')
+  })
+  test.each(knownModels)('$name is a model of the hub', async ({ name, revision, bytes, deviceBytes }) => {
+    answer = always(404)
+    log = []
+    expect(await openSource(name, { base: `${base}/hub`, ...once }).size('x')).toBeUndefined()
+    expect(log).toEqual([`HEAD /hub/${name.slice(3)}/resolve/${revision}/x`])
+    expect(deviceBytes).toBeLessThanOrEqual(bytes)
   })
   test.each(['hf:', 'hf:me', 'hf:me/it/more', 'hf:me/it@', 'hf:../..'])('%s is no model', (name) => {
     expect(() => openSource(name)).toThrow(/is not the name of a model/)

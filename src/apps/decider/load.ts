@@ -17,8 +17,8 @@ export interface LoadOptions {
 }
 
 /**
- * Loads a Decider checkpoint: a folder, a URL, `hf:owner/name@revision`, or files by name. What fails leaves nothing
- * on the device.
+ * Loads a Decider checkpoint: a folder, a URL, `hf:owner/name@revision`, files by name, or what `openSource` opened,
+ * behind a cache for example. What fails leaves nothing on the device.
  *
  * @throws WeightsError for what is missing, damaged or not understood; DeviceError; the signal's reason
  */

@@ -27,8 +27,8 @@ export interface LoadTtsOptions {
 }
 
 /**
- * Loads a Zonos v0.1 transformer and its codec: folders, URLs, `hf:owner/name@revision`, or files by name. What fails
- * leaves nothing on the device.
+ * Loads a Zonos v0.1 transformer and its codec: folders, URLs, `hf:owner/name@revision`, files by name, or what
+ * `openSource` opened, behind a cache for example. What fails leaves nothing on the device.
  *
  * @throws WeightsError for what is missing, damaged or not understood; DeviceError; the signal's reason
  */

@@ -1,0 +1,2 @@
+/** Node and Deno have a file system; a browser and its workers have not. */
+export const hasFiles = (): boolean => typeof process === 'object' && typeof process.versions?.node === 'string'

@@ -1,0 +1,20 @@
+/** A published model that this package runs. */
+export interface KnownModel {
+  /** What `openSource` takes. */
+  readonly name: string
+  /** Its revision, where a name has none: a cache keeps the commit that it stood for when it was first loaded. */
+  readonly revision: string
+  /** Of the weights, about: what a download takes. */
+  readonly bytes: number
+  /** Of the weights on a device with f16, about; the rest of the checkpoint stays on the host or is not used. */
+  readonly deviceBytes: number
+}
+
+/** The published models, for pickers. Nothing is downloaded for it. */
+export const knownModels: readonly KnownModel[] = [
+  { name: 'hf:Mapika/decider-0.8b', revision: 'main', bytes: 1.5e9, deviceBytes: 1.0e9 },
+  { name: 'hf:Mapika/decider-2b', revision: 'main', bytes: 3.76e9, deviceBytes: 2.75e9 },
+  { name: 'hf:Mapika/decider-2b-vision', revision: 'main', bytes: 4.43e9, deviceBytes: 3.41e9 },
+  { name: 'hf:Zyphra/Zonos-v0.1-transformer', revision: 'main', bytes: 3.25e9, deviceBytes: 3.25e9 },
+  { name: 'hf:descript/dac_44khz', revision: 'main', bytes: 306e6, deviceBytes: 198e6 },
+]

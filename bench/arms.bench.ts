@@ -1,5 +1,5 @@
 import { loadDecider } from '../src/apps/decider/load.ts'
-import type { Decider } from '../src/apps/decider/decider.ts'
+import type { Decider } from '../src/apps/decider/api.ts'
 import type { Bench } from './bench.ts'
 import { identify } from './checkpoint.ts'
 import { watched, without } from './devices.ts'

@@ -39,9 +39,10 @@ export async function loadSession(
   model: string,
   device: Device,
   rows: (c: TextConfig) => readonly number[],
+  changed = (c: TextConfig): TextConfig => c,
 ): Promise<Session> {
   const source = openSource(model)
-  const c = textConfig(await readJson(source, 'config.json'))
+  const c = changed(textConfig(await readJson(source, 'config.json')))
   const weights = new Weights(await openCheckpoint(source), device, {
     rename: canonicalName,
     format: (stored) => (device.target.operand === 'f16' ? 'f16' : stored),

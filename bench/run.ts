@@ -8,9 +8,10 @@ import { kernels } from './kernels.bench.ts'
 import { save, table } from './measure.ts'
 import { prefill } from './prefill.bench.ts'
 import { prefix } from './prefix.bench.ts'
+import { questions } from './questions.bench.ts'
 import { tts } from './tts.bench.ts'
 
-const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix, tts }
+const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix, questions, tts }
 
 const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(benches).join(', ')}
 
@@ -22,12 +23,12 @@ const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(be
   --without A,B        features to do without: shader-f16, subgroups, chromium-experimental-subgroup-matrix
   --disable A,B        variants to do without, by kernel name
   --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels); tts knows tiny alone
-  --limit TOKENS       skips what is longer (prefill, kernels)
+  --limit TOKENS       skips what is longer (prefill, kernels, questions)
   --heights A,B        rows of the products; default 64,256,1024 (kernels)
   --sweep linear       every plan that fits a product; --plan TEXT: whose name begins so (kernels)
   --baseline FILE      of torch_baseline.py on this machine, for shares of cuBLAS and ratios (kernels, tts)
   --peak-tflops N      of the machine's f32 arithmetic, for shares of a bound (kernels)
-  --model WHERE        a checkpoint (arms, prefix); --revision NAME: which one it is
+  --model WHERE        a checkpoint (arms, prefix, questions); --revision NAME: which one it is
   --warmups N --runs N default 3 and 15
 `
 

@@ -18,9 +18,11 @@ import {
   type DeviceChoice,
   deviceChoices,
   InputError,
+  type JsonValue,
   keptTunings,
   loadDecider,
   openDevice,
+  parseJson,
   type Precision,
   type Progress,
   productsOf,
@@ -127,19 +129,20 @@ async function readSchema(path: string): Promise<Questions> {
       cause,
     })
   })
+  let parsed: JsonValue
   try {
-    const questions = readQuestions(JSON.parse(json.replace(/^\uFEFF/, '')))
-    if (Object.keys(questions).length === 0)
-      throw new InputError(`--schema: ${path} has no questions, expected at least one`)
-    return questions
+    parsed = parseJson(json.replace(/^\uFEFF/, ''))
   } catch (cause) {
-    if (!(cause instanceof SyntaxError)) throw cause
     throw new InputError(
-      `--schema: ${path} is not JSON (${cause.message}), expected {name: {type, question, options}}`,
+      `--schema: ${path} is not JSON (${(cause as Error).message}), expected {name: {type, question, options}}`,
       'input',
       { cause },
     )
   }
+  const questions = readQuestions(parsed)
+  if (Object.keys(questions).length === 0)
+    throw new InputError(`--schema: ${path} has no questions, expected at least one`)
+  return questions
 }
 
 /** The questions of the flags; a mistake in them is a usage error. */

@@ -50,3 +50,15 @@ export class InputError extends PronounceError {
     super(code, message, options)
   }
 }
+
+/** A request over HTTP that is refused, and the status and body (JSON text, `{"detail": ...}`) to answer it with. */
+export class RequestError extends PronounceError {
+  override readonly name = 'RequestError'
+  readonly status: number
+  readonly body: string
+  constructor(status: number, body: string, message: string, options?: ErrorOptions) {
+    super(status === 413 ? 'too_long' : 'input', message, options)
+    this.status = status
+    this.body = body
+  }
+}

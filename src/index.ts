@@ -5,22 +5,37 @@
  */
 
 export type { Answer, AnswerTo, ChoiceAnswer, ScoreAnswer, YesNoAnswer } from './apps/decider/answer.ts'
+/** Fits the temperatures that go into decider_config.json. */
+export {
+  type Calibration,
+  type CalibrationRecord,
+  calibrate,
+  type Fit,
+  fitTemperature,
+} from './apps/decider/calibrate.ts'
 /** Reads questions from JSON, in the form that servers and schema files use. */
 export { readQuestions } from './apps/decider/ask.ts'
 export type {
   Answered,
+  AskOptions,
   DecideOptions,
   Decider,
   Decision,
   JsonOptions,
   PackedAnswer,
   PackedQuestion,
+  Schema,
   Usage,
-} from './apps/decider/decider.ts'
-export type { JsonValue } from './apps/decider/json.ts'
+} from './apps/decider/api.ts'
+export { Float, type JsonValue } from './apps/decider/json.ts'
+/** Reads JSON so that states keep their keys in order and their numbers as they are written. */
+export { parseJson } from './apps/decider/json_reader.ts'
 export type { JsonAnswer, JsonField, JsonSchema } from './apps/decider/json_schema.ts'
+export type { Limits } from './apps/decider/limits.ts'
 /** Loads a Decider: text and typed questions in, calibrated probabilities out. */
 export { type LoadOptions, loadDecider } from './apps/decider/load.ts'
+/** How right a model is, and how well its probabilities say so. */
+export { type Bin, binsOf, type Judged, type Metrics, metricsOf } from './apps/decider/metrics.ts'
 /** Typed questions. */
 export {
   type ChoiceQuestion,
@@ -32,6 +47,10 @@ export {
   type YesNoQuestion,
   yesNo,
 } from './apps/decider/question.ts'
+export type { Logits, Row, Scorer } from './apps/decider/scorer.ts'
+export type { AnswerType, Order } from './apps/decider/temperature.ts'
+export type { TypedOptions } from './apps/decider/typed.ts'
+export type { Wire, WireCall } from './apps/decider/wire.ts'
 /** Compares speech on devices with a reference. */
 export {
   type SpeechDrift,
@@ -48,7 +67,7 @@ export type { Device, DeviceReport, Profile, ProfiledDispatch } from './device/d
 /** Opens the device that was asked for, and says which and why. */
 export { type DeviceChoice, deviceChoices, type OpenOptions, openDevice } from './device/open.ts'
 /** What can go wrong, each with a code. */
-export { DeviceError, type ErrorCode, InputError, ShapeError, WeightsError } from './errors.ts'
+export { DeviceError, type ErrorCode, InputError, RequestError, ShapeError, WeightsError } from './errors.ts'
 export type { Place } from './device/place.ts'
 /** What `tune` has kept on this host, for all adapters. */
 export { keptTunings, type Tuning, type Tunings } from './device/tunings.ts'

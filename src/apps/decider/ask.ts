@@ -1,8 +1,8 @@
 import { InputError } from '../../errors.ts'
-import { entriesOf, isObject, type JsonObject, type JsonValue, member, render } from './json.ts'
+import { entriesOf, Float, isObject, type JsonObject, type JsonValue, member, render, repr, str } from './json.ts'
 import { MAX_LABELS } from './labels.ts'
 import type { Block } from './prompt.ts'
-import { readFloat, SPACE, spellNumber } from './python.ts'
+import { readFloat, SPACE } from './python.ts'
 import type { Question, Questions } from './question.ts'
 
 /** A question that was checked and put into the model's words. */
@@ -28,12 +28,15 @@ const LEVEL_NUMBER = new RegExp(String.raw`^${SPACE}*-?\p{Nd}+${SPACE}*:${SPACE}
  * Reads questions from JSON, for example a schema file: `{name: {type, instructions | question, criteria | options | levels}}`
  * with type choice (the default), score, noul or bool. Throws InputError that names the question.
  */
-export function readQuestions(json: unknown): Questions {
+export const readQuestions = (json: unknown): Questions => Object.fromEntries(readQuestionList(json))
+
+/** As readQuestions, in the order of the JSON even where names look like integers. */
+export function readQuestionList(json: unknown): [name: string, Question][] {
   if (!isObject(json))
     throw new InputError(
       `questions: ${describeValue(json)} is no object, expected {name: {type, question, options}, ...}`,
     )
-  return Object.fromEntries(entriesOf(json).map(([name, spec]) => [name, readQuestion(name, spec)]))
+  return entriesOf(json).map(([name, spec]) => [name, readQuestion(name, spec)])
 }
 
 function readQuestion(name: string, spec: JsonValue): Question {
@@ -59,7 +62,7 @@ export function ask(name: string, question: Question): Asked {
   const text = instructions === null || instructions === undefined ? '' : render(instructions)
   if (question.type === 'noul') return askYesNo(name, text, criteria)
   if (question.type !== 'choice' && question.type !== 'score')
-    return refuse(name, `unknown question type '${(question as { type: unknown }).type}'`)
+    return refuse(name, `unknown question type ${repr((question as { type?: JsonValue }).type ?? null)}`)
   if (text === '') return refuse(name, 'question without instructions')
   if (question.type === 'choice') return { type: 'choice', question: text, ...readOptions(name, criteria) }
   return { type: 'score', question: text, legend: readLevels(name, criteria), isolated: question.isolated !== false }
@@ -88,8 +91,7 @@ function readOptions(name: string, criteria: unknown) {
 /** A list is a map without descriptions; names that occur twice count once. */
 function readMap(criteria: unknown): Map<string, JsonValue> | undefined {
   if (isObject(criteria)) return new Map(entriesOf(criteria))
-  if (!Array.isArray(criteria) || criteria.some((item) => typeof item === 'object' && item !== null)) return undefined
-  return new Map(criteria.map((item) => [spellName(item), null]))
+  return Array.isArray(criteria) ? new Map(criteria.map((item) => [str(item), null])) : undefined
 }
 
 function readLevels(name: string, criteria: unknown): string[] {
@@ -112,13 +114,6 @@ function sortByNumber(map: JsonObject): JsonValue[] | undefined {
 
 const isBare = (description: JsonValue) => description === null || description === ''
 const describe = (name: string, text: JsonValue) => (isBare(text) ? name : `${name}: ${render(text)}`)
-
-/** `str(item)` in Python: option names need not be strings. */
-function spellName(item: unknown): string {
-  if (typeof item === 'number') return spellNumber(item)
-  if (typeof item === 'boolean') return item ? 'True' : 'False'
-  return item === null ? 'None' : String(item)
-}
 
 /**
  * The rows that ask a question: one, or with `isolatedLevels` (the model was trained so) one yes-or-no row per level of
@@ -145,5 +140,6 @@ function describeValue(value: unknown): string {
     return `a list of ${value.length}${distinct < value.length ? `, ${distinct} distinct` : ''}`
   }
   if (isObject(value)) return `a map of ${entriesOf(value).length}`
+  if (value instanceof Float) return String(value.value)
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }

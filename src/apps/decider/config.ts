@@ -6,9 +6,16 @@ import { readTemperatures, type Temperatures } from './temperature.ts'
 export interface DeciderConfig {
   /** `decider-` and the version; `decider-dev` for a model without one. */
   readonly name: string
+  /** The day of its release as the config has it; undefined where it has none. */
+  readonly releaseDate: string | undefined
   readonly temperatures: Temperatures
   /** false without decider_config.json: probabilities are then the model's own. */
   readonly calibrated: boolean
+  readonly layout: 'plain' | 'chat'
+  /** Requests whose questions were seen before are answered schema-first. */
+  readonly schemaFirst: boolean
+  /** The model has seen schema-first rows in training. */
+  readonly schemaFirstTrained: boolean
   /** A score asks one yes-or-no row per level. */
   readonly isolatedLevels: boolean
   /** "None of the above" is shown to the model in a neutral spelling. */
@@ -21,11 +28,10 @@ export interface DeciderConfig {
 
 /**
  * Reads decider_config.json; without the file (undefined) the original's defaults hold.
- * Throws WeightsError: `format` for a damaged file, `unsupported` for the chat layout.
+ * Throws WeightsError `format` for a damaged file.
  */
 export function parseConfig(text: string | undefined): DeciderConfig {
   const config = text === undefined ? {} : parseObject(text)
-  checkLayout(config)
   const flag = (key: string, otherwise: boolean) => read(config, key, otherwise, isBoolean, 'true or false')
   const count = (key: string, otherwise: number, least: number) =>
     read(
@@ -36,10 +42,18 @@ export function parseConfig(text: string | undefined): DeciderConfig {
       `an integer from ${least}`,
     )
   const version = read<string>(config, 'version', 'dev', isText, 'a text')
+  const layout = readLayout(config)
+  const schemaFirst = flag('schema_first', false)
+  if (schemaFirst && layout === 'chat')
+    throw new WeightsError('format', 'decider_config.json: schema_first is true beside layout chat, expected plain')
   return {
     name: `decider-${version}`,
+    releaseDate: read<string | undefined>(config, 'release_date', undefined, isTextOrNone, 'a text'),
     calibrated: text !== undefined,
     temperatures: readTemperatures(config),
+    layout,
+    schemaFirst,
+    schemaFirstTrained: flag('schema_first_trained', false),
     isolatedLevels: flag('isolated_levels', false),
     neutralizeNone: flag('neutralize_none', true),
     maxOptions: count('max_options', 255, 2),
@@ -59,21 +73,17 @@ function parseObject(text: string): Record<string, unknown> {
 }
 
 /** `chat_template` is the older way to say `layout`. */
-function checkLayout(config: Record<string, unknown>): void {
+function readLayout(config: Record<string, unknown>): DeciderConfig['layout'] {
   const chat = read(config, 'chat_template', false, isBoolean, 'true or false')
   const layout = config.layout ?? (chat ? 'chat' : 'plain')
-  if (layout === 'plain' && !chat) return
-  if (layout === 'chat')
-    throw new WeightsError(
-      'unsupported',
-      'decider_config.json: layout is chat, expected plain; chat models are not supported yet, use a plain Decider model',
-    )
+  if (layout === 'chat' || (layout === 'plain' && !chat)) return layout
   const found = layout === 'plain' ? 'plain with chat_template true' : JSON.stringify(layout)
   throw new WeightsError('format', `decider_config.json: layout is ${found}, expected plain or chat`)
 }
 
 const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean'
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isTextOrNone = (value: unknown): value is string | undefined => value === undefined || isText(value)
 
 function read<T>(
   config: Record<string, unknown>,

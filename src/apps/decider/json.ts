@@ -1,14 +1,25 @@
 import { InputError } from '../../errors.ts'
-import { spellNumber } from './python.ts'
+import { quote, spellFloat, spellNumber } from './python.ts'
 
-/** A JSON value. A Map is an object whose integer-like keys keep their place ("10" before "9"). */
-export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject
+/** A number that Python calls a float though it is whole: `1.0`, which JavaScript does not tell from `1`. */
+export class Float {
+  readonly value: number
+  constructor(value: number) {
+    this.value = value
+  }
+}
+
+/**
+ * A JSON value. A Map is an object whose integer-like keys keep their place ("10" before "9"), a bigint an integer of
+ * any size. `parseJson` makes them where the text needs them.
+ */
+export type JsonValue = null | boolean | number | bigint | Float | string | readonly JsonValue[] | JsonObject
 export type JsonObject = { readonly [key: string]: JsonValue } | ReadonlyMap<string, JsonValue>
 
 const INDEX_FROM = 8 // lists of this length or more show the model their indices
 
 export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Float)
 
 export const entriesOf = (object: JsonObject): [string, JsonValue][] =>
   object instanceof Map ? [...object] : Object.entries(object)
@@ -17,16 +28,26 @@ export const entriesOf = (object: JsonObject): [string, JsonValue][] =>
 export const member = (object: JsonObject, key: string): JsonValue | undefined =>
   entriesOf(object).find(([name]) => name === key)?.[1]
 
-/** `json.dumps(value, ensure_ascii=False)`: ", " and ": " between the parts, numbers and escapes as Python spells them. */
-export function dumps(value: JsonValue): string {
+/** What stands between the parts of JSON. */
+export interface Separators {
+  readonly item: string
+  readonly key: string
+}
+const SPACED: Separators = { item: ', ', key: ': ' }
+/** Those of HTTP answers. */
+export const COMPACT: Separators = { item: ',', key: ':' }
+
+/** `json.dumps(value, ensure_ascii=False)`: numbers and escapes as Python spells them. */
+export function dumps(value: JsonValue, separators = SPACED): string {
   if (typeof value === 'string') return JSON.stringify(value)
   if (typeof value === 'number') return spellNumber(value)
   if (value === null || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
-  if (Array.isArray(value)) return `[${value.map(dumps).join(', ')}]`
-  if (isObject(value))
-    return `{${entriesOf(value)
-      .map(([k, v]) => `${JSON.stringify(k)}: ${dumps(v)}`)
-      .join(', ')}}`
+  if (value instanceof Float) return spellFloat(value.value)
+  if (Array.isArray(value)) return `[${value.map((item) => dumps(item, separators)).join(separators.item)}]`
+  if (isObject(value)) {
+    const members = entriesOf(value).map(([key, v]) => JSON.stringify(key) + separators.key + dumps(v, separators))
+    return `{${members.join(separators.item)}}`
+  }
   throw new InputError(
     `json: a value is of type ${typeof value}, expected JSON (null, boolean, number, string, list or object)`,
   )
@@ -57,4 +78,31 @@ function withIndices(value: JsonValue): JsonValue {
     })
   }
   return isObject(value) ? new Map(entriesOf(value).map(([key, v]) => [key, withIndices(v)])) : value
+}
+
+/** `repr(value)` of a value that came as JSON. */
+export function repr(value: JsonValue): string {
+  if (typeof value === 'string') return quote(value)
+  if (value === null) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (Array.isArray(value)) return `[${value.map(repr).join(', ')}]`
+  if (isObject(value)) {
+    const members = entriesOf(value).map(([key, v]) => `${quote(key)}: ${repr(v)}`)
+    return `{${members.join(', ')}}`
+  }
+  return dumps(value).replace('NaN', 'nan').replace('Infinity', 'inf')
+}
+
+/** `str(value)`: text as it is. */
+export const str = (value: JsonValue): string => (typeof value === 'string' ? value : repr(value))
+
+/** `type(value).__name__`. */
+export function typeName(value: JsonValue): string {
+  if (Array.isArray(value)) return 'list'
+  if (isObject(value)) return 'dict'
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'int' : 'float'
+  if (typeof value === 'string') return 'str'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'bigint') return 'int'
+  return value === null ? 'NoneType' : 'float'
 }

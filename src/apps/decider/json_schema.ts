@@ -1,9 +1,8 @@
 import { InputError } from '../../errors.ts'
 import { argmax, byKey, round4 } from './answer.ts'
-import { entriesOf, isObject, type JsonObject, type JsonValue, member, render } from './json.ts'
-import type { Block } from './prompt.ts'
+import { entriesOf, isObject, type JsonObject, type JsonValue, member, render, repr, typeName } from './json.ts'
 import { readFloat, round } from './python.ts'
-import type { AnswerType } from './temperature.ts'
+import type { RowQuestion } from './reader.ts'
 
 /** A field of `decideJson`; without a type it is a choice. */
 export type JsonField =
@@ -25,10 +24,10 @@ export type JsonAnswer =
       probabilities: { [level: string]: number }
     }
 
-/** A field as a block of the prompt, and how its probabilities become an answer. */
-export interface Field {
-  readonly type: AnswerType
-  readonly block: Block
+/** A field as a question of the row, and how its probabilities become an answer. */
+export interface Field extends RowQuestion {
+  /** What the probabilities are of, in order; those of a choice are the options as answers spell them. */
+  keys(names: readonly string[]): readonly string[]
   /** `names` are the options as answers spell them. */
   answer(p: readonly number[], names: readonly string[]): JsonAnswer
 }
@@ -40,23 +39,25 @@ const HELP =
 /** Reads the original's `decide_json` schema. Throws InputError in the original's words. */
 export function readJsonSchema(schema: unknown): Field[] {
   if (schema === null || schema === undefined) return refuse('schema is required')
-  if (!isObject(schema)) return refuse(`schema is a ${pythonType(schema)}`)
+  if (!isObject(schema)) return refuse(`schema is a ${typeName(schema as JsonValue)}`)
   return entriesOf(schema).map(([question, field]) => readField(question, field))
 }
 
 function readField(question: string, field: JsonValue): Field {
-  const where = `schema['${question}']`
-  if (!isObject(field)) return refuse(`${where} is a ${pythonType(field)}, not a field object`)
+  const where = `schema[${repr(question)}]`
+  if (!isObject(field)) return refuse(`${where} is a ${typeName(field)}, not a field object`)
   const type = member(field, 'type') ?? 'choice'
-  if (type === 'bool') return boolField(question)
+  if (type === 'bool') return boolField(question, where)
   if (type === 'choice') return choiceField(question, where, member(field, 'options'))
   if (type === 'scale') return scaleField(question, where, member(field, 'legend'))
-  return refuse(`${where}: unknown field type '${render(type)}'`)
+  return refuse(`${where}: unknown field type ${repr(type)}`)
 }
 
-const boolField = (question: string): Field => ({
+const boolField = (question: string, where: string): Field => ({
+  where,
   type: 'noul',
   block: { question, options: ['no', 'yes'] },
+  keys: () => [],
   answer: (p) => ({ noul: round4(p[1]!), type: 'noul' }),
 })
 
@@ -64,8 +65,10 @@ function choiceField(question: string, where: string, options: JsonValue | undef
   if (!Array.isArray(options) || options.length === 0 || options.some((option) => typeof option !== 'string'))
     return refuse(`${where}: "options" must be a non-empty list of strings`)
   return {
+    where,
     type: 'choice',
     block: { question, options },
+    keys: (names) => names,
     answer: (p, names) => ({
       choice: names[argmax(p)]!,
       confidence: round4(Math.max(...p)),
@@ -77,9 +80,12 @@ function choiceField(question: string, where: string, options: JsonValue | undef
 
 function scaleField(question: string, where: string, legend: JsonValue | undefined): Field {
   const levels = readLegend(where, legend)
+  const keys = levels.map(({ key }) => key)
   return {
+    where,
     type: 'score',
     block: { question, options: levels.map(({ key, text }) => `${key}: ${render(text)}`) },
+    keys: () => keys,
     answer: (p) => ({
       score: round(
         levels.reduce((sum, { at }, i) => sum + at * p[i]!, 0),
@@ -88,10 +94,7 @@ function scaleField(question: string, where: string, legend: JsonValue | undefin
       confidence: round4(Math.max(...p)),
       type: 'scale',
       legend: legend as JsonObject,
-      probabilities: byKey(
-        levels.map(({ key }) => key),
-        p,
-      ),
+      probabilities: byKey(keys, p),
     }),
   }
 }
@@ -121,14 +124,6 @@ function isFiniteJson(value: JsonValue): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (Array.isArray(value)) return value.every(isFiniteJson)
   return !isObject(value) || entriesOf(value).every(([, inner]) => isFiniteJson(inner))
-}
-
-function pythonType(value: unknown): string {
-  if (Array.isArray(value)) return 'list'
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'int' : 'float'
-  return value === null
-    ? 'NoneType'
-    : ({ string: 'str', boolean: 'bool', bigint: 'int' }[typeof value as string] ?? typeof value)
 }
 
 function refuse(what: string): never {

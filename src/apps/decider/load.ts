@@ -1,19 +1,26 @@
 import type { Device } from '../../device/device.ts'
+import { WeightsError } from '../../errors.ts'
 import { textConfig } from '../../models/qwen3_5/config.ts'
-import { createTokenizer } from '../../text/tokenizer.ts'
+import { createTokenizer, type Tokenizer } from '../../text/tokenizer.ts'
 import type { Progress } from '../../weights/load.ts'
 import { type Files, openSource, readJson, readText, type Source } from '../../weights/source.ts'
 import { parseConfig } from './config.ts'
-import { createDecider, type Decider } from './decider.ts'
+import type { Decider } from './api.ts'
+import { chatFrame } from './chat_template.ts'
+import { createDecider } from './decider.ts'
 import { holdModel } from './holder.ts'
 import { labelTable } from './labels.ts'
 import { loadModel } from './model.ts'
+import { readSoftcap } from './softcap.ts'
+import { type TemperatureOptions, withTemperatures } from './temperature.ts'
 
-export interface LoadOptions {
+export interface LoadOptions extends TemperatureOptions {
   readonly device: Device
   readonly signal?: AbortSignal | undefined
   /** Also called while `recover` loads again. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** What kept beginnings of rows (states, schemas) may occupy on the device; 256 MiB by default. */
+  readonly prefixBytes?: number | undefined
 }
 
 /**
@@ -24,24 +31,57 @@ export interface LoadOptions {
  */
 export async function loadDecider(
   where: string | URL | Files | readonly File[] | Source,
-  { device, signal, onProgress }: LoadOptions,
+  { device, signal, onProgress, prefixBytes, ...temperatures }: LoadOptions,
 ): Promise<Decider> {
   const source = openSource(where)
-  const text = textConfig(await readJson(source, 'config.json', signal))
-  const config = parseConfig(await ifThere(readText, source, 'decider_config.json', signal))
-  const tokenizer = createTokenizer(
-    await readJson(source, 'tokenizer.json', signal),
-    await ifThere(readJson, source, 'tokenizer_config.json', signal),
-  )
+  const modelConfig = await readJson(source, 'config.json', signal)
+  const text = textConfig(modelConfig)
+  const softcap = readSoftcap(modelConfig)
+  const stored = parseConfig(await ifThere(readText, source, 'decider_config.json', signal))
+  const config = { ...stored, temperatures: withTemperatures(stored.temperatures, temperatures) }
+  const tokenizerConfig = await ifThere(readJson, source, 'tokenizer_config.json', signal)
+  const tokenizer = createTokenizer(await readJson(source, 'tokenizer.json', signal), tokenizerConfig)
   const labels = labelTable(tokenizer)
+  const chat = config.layout === 'chat' ? await loadChatFrame(source, tokenizer, tokenizerConfig, signal) : undefined
   const holder = await holdModel(
     device,
-    (device, signal) => loadModel({ source, config: text, labels }, device, { signal, onProgress }),
+    (device, signal) => loadModel({ source, config: text, labels, prefixBytes }, device, { signal, onProgress }),
     signal,
   )
   const { dispose } = holder
-  return createDecider({ tokenizer, config, labels, maxTokens: text.maxPositions, scorer: holder, holder, dispose })
+  return createDecider({
+    tokenizer,
+    config,
+    labels,
+    chat,
+    softcap,
+    maxTokens: text.maxPositions,
+    scorer: holder,
+    holder,
+    dispose,
+  })
 }
+
+/** Of chat_template.jinja, or of the template inside tokenizer_config.json. */
+async function loadChatFrame(source: Source, tokenizer: Tokenizer, config: unknown, signal: AbortSignal | undefined) {
+  const entries = Object.entries((config ?? {}) as Record<string, unknown>)
+  const given = await ifThere(readText, source, 'chat_template.jinja', signal)
+  const template = given ?? entries.find(([key]) => key === 'chat_template')?.[1]
+  if (typeof template === 'string') return chatFrame(template, tokenizer, specialTexts(entries))
+  throw new WeightsError(
+    'missing',
+    `${source.name}: layout is chat and there is no chat template, expected chat_template.jinja; download it too`,
+  )
+}
+
+/** bos_token and the like, which are a text or have one. */
+const specialTexts = (entries: readonly [string, unknown][]): Record<string, string> =>
+  Object.fromEntries(
+    entries.flatMap(([key, token]) => {
+      const text = (token as { content?: unknown } | null)?.content ?? token
+      return key.endsWith('_token') && typeof text === 'string' ? [[key, text]] : []
+    }),
+  )
 
 const ifThere = async <A>(
   read: (source: Source, path: string, signal?: AbortSignal) => Promise<A>,

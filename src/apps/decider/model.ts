@@ -21,11 +21,13 @@ export interface ModelParts {
   readonly config: TextConfig
   /** Rows of the LM head that are read. */
   readonly labels: readonly number[]
+  /** What kept prefixes may occupy on the device. */
+  readonly prefixBytes?: number | undefined
 }
 
 /** Streams the weights onto the device and compiles. What fails, or is aborted, leaves nothing there. */
 export async function loadModel(
-  { source, config, labels }: ModelParts,
+  { source, config, labels, prefixBytes }: ModelParts,
   device: Device,
   { signal, onProgress }: StreamOptions,
 ): Promise<Model> {
@@ -52,7 +54,7 @@ export async function loadModel(
     made.push(() => session.dispose())
     await device.flush()
     await untilAborted(session.program(), signal) // compiled here, so that the first answer is as fast as the second
-    return { score: sharedPrefixScorer(session).score, dispose }
+    return { score: sharedPrefixScorer(session, prefixBytes).score, dispose }
   } catch (error) {
     dispose()
     throw error

@@ -1,6 +1,6 @@
 import { createColors } from 'picocolors'
 import type { Answer } from './answer.ts'
-import type { Answered } from './decider.ts'
+import type { Answered } from './api.ts'
 
 const BAR = 24 // columns of a probability of 1
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']

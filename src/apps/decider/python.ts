@@ -20,7 +20,7 @@ export function readFloat(text: string): number | undefined {
  */
 export function round(x: number, digits: number): number {
   const isTie = Math.abs(x * 2 ** (digits + 1)) % 2 === 1
-  const towardsZero = x.toFixed(digits + 1).slice(0, -1) // of a tie, which ends in 5
+  const towardsZero = x.toFixed(digits + 1).slice(0, digits ? -1 : -2) // of a tie, which ends in 5
   return Number(isTie && /[02468]$/.test(towardsZero) ? towardsZero : x.toFixed(digits))
 }
 
@@ -29,12 +29,28 @@ export function round(x: number, digits: number): number {
  * taken for an int, everything else for a float (-0 too, because an int has no signed zero).
  */
 export function spellNumber(x: number): string {
+  return Number.isSafeInteger(x) && !Object.is(x, -0) ? String(x) : spellFloat(x)
+}
+
+/** A float as `json.dumps` spells it: with a point or an exponent, NaN and Infinity by name. */
+export function spellFloat(x: number): string {
   if (Number.isNaN(x)) return 'NaN'
   if (!Number.isFinite(x)) return x > 0 ? 'Infinity' : '-Infinity'
   if (Object.is(x, -0)) return '-0.0'
-  if (Number.isSafeInteger(x)) return String(x)
   const [mantissa, power] = x.toExponential().split('e') as [string, string]
   const exponent = Number(power)
   if (exponent >= -4 && exponent < 16) return Number.isInteger(x) ? `${x}.0` : String(x)
   return `${mantissa}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
 }
+
+/** `repr(text)`, with what has no glyph in ASCII escaped. */
+export function quote(text: string): string {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'"
+  const escaped = text.replace(UNPRINTABLE, (c) => {
+    if (c === "'" || c === '"') return c === mark ? `\\${c}` : c
+    return ESCAPES[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
+  return mark + escaped + mark
+}
+const UNPRINTABLE = /[\p{Cc}\xa0\xad\\'"]/gu
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }

@@ -4,9 +4,18 @@ import { softmax } from './answer.ts'
 import type { DeciderConfig } from './config.ts'
 import { labelTable } from './labels.ts'
 import { neutralizeNone, type Shown } from './neutral.ts'
-import { type Block, buildRow, type Context } from './prompt.ts'
-import type { Row, Scorer } from './scorer.ts'
-import { type AnswerType, temperatureOf } from './temperature.ts'
+import {
+  type Block,
+  type ChatFrame,
+  type Context,
+  chatLayout,
+  type Encoded,
+  plainLayout,
+  schemaFirstLayout,
+} from './prompt.ts'
+import type { Logits } from './scorer.ts'
+import { softcap } from './softcap.ts'
+import { type AnswerType, isAnswerType, type Order, temperatureOf } from './temperature.ts'
 
 /** A question of a row; `where` names it in errors. */
 export interface RowQuestion {
@@ -15,9 +24,11 @@ export interface RowQuestion {
   readonly block: Block
 }
 
-/** A row that is ready to be scored. */
-export interface Prompt {
-  readonly row: Row
+/** The questions of one row, checked and encoded. */
+export interface Sheet extends Encoded {
+  /** The first of them, in errors. */
+  readonly where: string
+  readonly order: Order
   readonly questions: readonly (Shown & { readonly type: AnswerType })[]
 }
 
@@ -27,87 +38,95 @@ export interface Reading {
   readonly p: readonly number[]
 }
 
-export interface ReadOptions {
-  readonly signal?: AbortSignal | undefined
-  /** Overrides the model's calibration. */
-  readonly temperature?: number | undefined
+export interface SheetOptions {
+  /** By default the state comes first. */
+  readonly order?: Order | undefined
+  /** Shows "none of the above" in a neutral spelling; by default as the model's config has it. */
+  readonly neutralize?: boolean | undefined
+  /** Takes one option and a question without text too, as the original's server does. */
+  readonly lenient?: boolean | undefined
 }
 
+/** From questions to rows, and from logits to probabilities. Computes nothing on a device. */
 export interface Reader {
-  /** Throws InputError for an empty question, for too few or too many options, and for a row over the model's limit. */
-  plan(context: Context, questions: readonly RowQuestion[]): Prompt
-  /** Probabilities of every question of every row. Throws InputError for a bad temperature, and the signal's reason. */
-  read(prompts: readonly Prompt[], options: ReadOptions): Promise<Reading[][]>
+  context(state: string, maxTokens: number, order: Order): Context
+  /**
+   * Of one question or more. Throws InputError for an empty question, for too few or too many options, and for an order
+   * that the model has not.
+   */
+  sheet(questions: readonly RowQuestion[], options?: SheetOptions): Sheet
+  /** Probabilities of a sheet's questions from the logits of a row; `temperature` instead of the model's calibration. */
+  read(sheet: Sheet, logits: Logits[number], temperature?: number): Reading[]
 }
 
 export interface ReaderParts {
   readonly tokenizer: Tokenizer
   readonly config: DeciderConfig
-  readonly scorer: Scorer
   /** Token ids of the answer labels, in the order of the scorer's logits; by default `labelTable(tokenizer)`. */
   readonly labels?: readonly number[]
-  /** The longest row that the scorer takes. */
-  readonly maxTokens?: number
+  /** For a model of the chat layout. */
+  readonly chat?: ChatFrame | undefined
+  /** For a model whose logits are bent by it: cap * tanh(x / cap). */
+  readonly softcap?: number | undefined
 }
 
-/** From questions to probabilities: rows in, logits out, calibrated by answer type. */
 export function createReader(parts: ReaderParts): Reader {
-  const { tokenizer, config, scorer, labels = labelTable(tokenizer), maxTokens = Infinity } = parts
+  const { tokenizer, config, labels = labelTable(tokenizer), chat } = parts
   const maxOptions = Math.min(config.maxOptions, labels.length)
+  const layouts = {
+    state_first: chat ? chatLayout(tokenizer, labels, chat) : plainLayout(tokenizer, labels),
+    schema_first: schemaFirstLayout(tokenizer, labels),
+  }
 
-  function check({ where, block }: RowQuestion): void {
-    if (typeof block.question !== 'string' || !Array.isArray(block.options))
+  function layoutOf(order: Order) {
+    if (order !== 'state_first' && order !== 'schema_first')
+      throw new InputError(`layout: has ${order}, expected state_first or schema_first`)
+    if (chat && order === 'schema_first')
+      throw new InputError('layout: has schema_first, expected state_first; a chat model knows no other', 'unsupported')
+    return layouts[order]
+  }
+
+  function check({ where, type, block }: RowQuestion, lenient: boolean): void {
+    if (typeof block.question !== 'string' || !Array.isArray(block.options) || !block.options.every(isText))
       throw new InputError(`${where}: expected { question: text, options: [text, ...] }`)
+    if (!isAnswerType(type)) throw new InputError(`${where}: has type ${type}, expected choice, noul or score`)
     const count = block.options.length
-    if (block.question === '') throw new InputError(`${where}: has no text, expected a question`)
-    if (count < 2) throw new InputError(`${where}: has ${count} options, expected 2 to ${maxOptions}; add options`)
+    const least = lenient ? 1 : 2
+    if (block.question === '' && !lenient) throw new InputError(`${where}: has no text, expected a question`)
+    const expected = `expected ${least} to ${maxOptions}`
+    if (count < least) throw new InputError(`${where}: has ${count} options, ${expected}; add options`)
     if (count > maxOptions)
       throw new InputError(
-        `${where}: has ${count} options, expected 2 to ${maxOptions} (max_options ${config.maxOptions}, ` +
+        `${where}: has ${count} options, ${expected} (max_options ${config.maxOptions}, ` +
           `${labels.length} answer labels); split the question`,
       )
   }
 
-  function plan(context: Context, questions: readonly RowQuestion[]): Prompt {
-    questions.forEach(check)
+  function sheet(questions: readonly RowQuestion[], options: SheetOptions = {}): Sheet {
+    const { order = 'state_first', neutralize = config.neutralizeNone, lenient = false } = options
+    for (const question of questions) check(question, lenient)
     const shown = questions.map(({ type, block }) => {
       const same = { options: block.options, names: block.options }
-      return { type, ...(config.neutralizeNone ? neutralizeNone(block.options) : same) }
+      return { type, ...(neutralize ? neutralizeNone(block.options) : same) }
     })
-    const blocks = questions.map(({ block }, i) => ({ question: block.question, options: shown[i]!.options }))
-    const row = buildRow(tokenizer, labels, context, blocks)
-    if (row.ids.length > maxTokens)
-      throw new InputError(
-        `${questions[0]?.where}: the row has ${row.ids.length} tokens, expected at most ${maxTokens}; ` +
-          'shorten the state, ask fewer questions in one row or lower maxStateTokens',
-        'too_long',
-      )
-    return { row, questions: shown }
-  }
-
-  async function read(prompts: readonly Prompt[], options: ReadOptions) {
-    const { signal, temperature } = options
-    if (temperature !== undefined && !(temperature > 0 && temperature < Infinity))
-      throw new InputError(
-        `temperature: has ${temperature}, expected a finite number above 0; leave it out for the model's own`,
-      )
-    signal?.throwIfAborted()
-    if (prompts.length === 0) return []
-    const rows = prompts.map(({ row }) => row)
-    const logits = await scorer.score(rows, { signal })
-    return prompts.map(({ questions }, r) =>
-      questions.map((question, s) => {
-        const seen = logits[r]![s]!.subarray(0, question.options.length)
-        if (!seen.every(Number.isFinite))
-          throw new DeviceError(
-            'validation',
-            `decide: the logits of row ${r} are not finite numbers; try precision f32`,
-          )
-        const t = temperatureOf(config.temperatures, question.type, seen.length, temperature)
-        return { names: question.names, p: softmax(seen, t) }
-      }),
+    const encoded = layoutOf(order).questions(
+      questions.map(({ block }, i) => ({ question: block.question, options: shown[i]!.options })),
     )
+    return { ...encoded, where: questions[0]!.where, order, questions: shown }
   }
 
-  return { plan, read }
+  return {
+    context: (state, maxTokens, order) => layoutOf(order).context(state, maxTokens),
+    sheet,
+    read: ({ questions, order }, logits, temperature) =>
+      questions.map(({ type, names, options }, s) => {
+        const seen = softcap(logits[s]!.subarray(0, options.length), parts.softcap)
+        if (!seen.every(Number.isFinite))
+          throw new DeviceError('validation', 'decide: the logits of a row are not finite numbers; try precision f32')
+        const t = temperature ?? temperatureOf(config.temperatures, type, seen.length, order)
+        return { names, p: softmax(seen, t) }
+      }),
+  }
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string'

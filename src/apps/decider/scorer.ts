@@ -2,16 +2,15 @@
 export interface Row {
   readonly ids: readonly number[]
   readonly slots: readonly number[]
+  /** How many of its first tokens later rows will begin with too: worth keeping. Absent: as far as is known, none. */
+  readonly prefix?: number
 }
+
+/** Logits in f32 over the whole label table: `logits[row][slot][label]`. */
+export type Logits = readonly (readonly Float32Array[])[]
 
 /** What the app needs of a model. */
 export interface Scorer {
-  /**
-   * Logits in f32 over the whole label table, for every slot of every row: `result[row][slot][label]`.
-   * A row's numbers do not depend on the rows beside it.
-   */
-  score(
-    rows: readonly Row[],
-    options?: { signal?: AbortSignal | undefined },
-  ): Promise<readonly (readonly Float32Array[])[]>
+  /** Logits of every slot of every row. A row's numbers do not depend on the rows beside it. */
+  score(rows: readonly Row[], options?: { signal?: AbortSignal | undefined }): Promise<Logits>
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { answerChoice, answerIsolated, answerScore, answerYesNo, softmax } from '../../../src/apps/decider/answer.ts'
+import { fixtureTensors } from '../../fixtures.ts'
 import { referenceCases } from './nano.ts'
 
 interface Case {
@@ -39,6 +40,34 @@ describe('answers that the original made of these probabilities', () => {
   })
 })
 
+describe('probabilities of the published models', () => {
+  // the logits behind them, by which they fall short of the best: they come in half precision, in steps of 1/128,
+  // and are divided by T as floats, where a quotient of 4 to 8 is rounded by up to 2^-22
+  const steps = {
+    'decider-0.8b': [
+      [0, -630, -931],
+      [-678, 0, -811],
+      [-63, -527, 0],
+    ],
+    'decider-2b': [
+      [0, -821, -812],
+      [-964, 0, -986],
+      [-90, -667, 0],
+    ],
+  }
+  test.each(Object.entries(steps))('%s', (model, rows) => {
+    const { T, reference } = referenceCases.mps_full_model[model]
+    expect(reference).toHaveLength(3)
+    rows.forEach((row, i) => {
+      const p = softmax(
+        row.map((step) => step / 128),
+        T,
+      )
+      for (const [k, x] of p.entries()) expect(Math.abs(x - reference[i][k])).toBeLessThanOrEqual(2 ** -22)
+    })
+  })
+})
+
 test('certainty is 1 when sure and 0 when uniform', () => {
   expect(answerChoice(['a', 'b', 'c'], [1, 0, 0])).toMatchObject({ certainty: 1, confidence: 1 })
   expect(answerChoice(['a', 'b', 'c'], [1 / 3, 1 / 3, 1 / 3])).toMatchObject({
@@ -73,6 +102,17 @@ test('levels of which none fits have no probability', () => {
 test('a choice below the threshold is null, one at it stays', () => {
   expect(answerChoice(['a', 'b'], [0.75, 0.25], 0.76).choice).toBeNull()
   expect(answerChoice(['a', 'b'], [0.75, 0.25], 0.75).choice).toBe('a')
+})
+
+test.each([0.5, 1, 1.03, 1.624])('softmax at temperature %f is PyTorch’s', (t) => {
+  const stored = fixtureTensors('ops/ops.safetensors')
+  const logits = stored.get('softmax.logits')
+  const expected = stored.get(`softmax.T${Number.isInteger(t) ? t.toFixed(1) : t}`).data
+  const width = logits.shape[1]!
+  for (let row = 0; row < logits.shape[0]!; row++) {
+    const p = softmax(logits.data.subarray(row * width, (row + 1) * width), t)
+    for (const [k, x] of p.entries()) expect(Math.abs(x - expected[row * width + k]!)).toBeLessThanOrEqual(1e-6)
+  }
 })
 
 test('softmax takes large logits', () => expect(softmax([1000, 1000], 0.5)).toEqual([0.5, 0.5]))

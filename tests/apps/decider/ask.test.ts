@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ask, readQuestions, rowsOf } from '../../../src/apps/decider/ask.ts'
+import { Float } from '../../../src/apps/decider/json.ts'
 import { choice, type Question, score, yesNo } from '../../../src/apps/decider/question.ts'
 import { InputError } from '../../../src/errors.ts'
 
@@ -44,6 +45,8 @@ describe('options as the model reads them', () => {
       'True',
       'None',
     ])
+    const odd = [new Float(1), ["it's", { a: null }], 10n ** 20n] as unknown as string[]
+    expect(options(choice('Q', odd))).toEqual(['1.0', `["it's", {'a': None}]`, '100000000000000000000'])
   })
   test('yes or no', () => {
     expect(options(yesNo('Q'))).toEqual(['no', 'yes'])
@@ -112,7 +115,6 @@ describe('questions from JSON', () => {
     [{ question: 'Q', options: ['a'] }, map],
     [{ question: 'Q', options: ['a', 'a'] }, map],
     [{ question: 'Q', options: many(256) }, map],
-    [{ question: 'Q', options: [['a'], ['b']] }, map],
     [{ question: 'Q', options: 'a,b' }, map],
     [{ type: 'score', question: 'Q', levels: ['a'] }, levels],
     [{ type: 'score', question: 'Q', levels: many(20) }, levels],
@@ -127,6 +129,7 @@ describe('questions from JSON', () => {
       'noul question without instructions: criteria must describe true or false',
     ],
     [{ type: 'nope', question: 'Q' }, "unknown question type 'nope'"],
+    [{ type: 7, question: 'Q' }, 'unknown question type 7'],
   ])('%j is refused', (spec, detail) => {
     const read = () => readQuestions({ team: spec })
     expect(read).toThrow(InputError)

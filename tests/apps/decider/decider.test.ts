@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { ScoreAnswer, YesNoAnswer } from '../../../src/apps/decider/answer.ts'
-import type { DecideOptions } from '../../../src/apps/decider/decider.ts'
+import type { DecideOptions } from '../../../src/apps/decider/api.ts'
 import { choice, type Questions, score, yesNo } from '../../../src/apps/decider/question.ts'
 import { DeviceError, InputError } from '../../../src/errors.ts'
 import { fakeDecider, logitsFor, tokenizer, uncalibrated } from './nano.ts'
@@ -69,6 +69,8 @@ describe('decide', () => {
     expect([forced.team.x_p_max, forced.refund.noul, forced.mood.level_fit?.[0]]).toEqual(Array(3).fill(sigmoid(0.5)))
     const packed = await decider.decidePacked('x', [{ question: 'Q', options: ['no', 'yes'] }])
     expect(packed.answers[0]!.confidence).toBeCloseTo(1 / (1 + Math.exp(-4)), 12)
+    const typed = await decider.decidePacked('x', [{ question: 'Q', options: ['no', 'yes'], type: 'noul' }])
+    expect(typed.answers[0]!.confidence).toBeCloseTo(1 / (1 + Math.exp(-2)), 12)
   })
 
   test('JSON states are shown as JSON', async () => {
@@ -272,6 +274,8 @@ test('what is no request is refused by type, and the next one is answered', asyn
     () => decider.decide('x', { q: yesNo('A?') }, { abstainBelow: Number.NaN }),
     () => decider.decidePacked(null as never, [{ question: 'A?', options: ['a', 'b'] }]),
     () => decider.decidePacked('x', [{ question: 'A?' } as never]),
+    () => decider.decidePacked('x', [{ question: 'A?', options: ['a', 7 as never] }]),
+    () => decider.decidePacked('x', [{ question: 'A?', options: ['a', 'b'], type: 'bool' as never }]),
     () => decider.decidePacked('x', undefined as never),
   ]
   for (const ask of wrong) await expect(ask()).rejects.toMatchObject({ name: 'InputError' })

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Decider } from '../../../src/apps/decider/decider.ts'
+import type { Decider } from '../../../src/apps/decider/api.ts'
 import { loadDecider } from '../../../src/apps/decider/load.ts'
 import { choice, yesNo } from '../../../src/apps/decider/question.ts'
 import { cpuDevice } from '../../../src/device/cpu.ts'

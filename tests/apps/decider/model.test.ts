@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Decider } from '../../../src/apps/decider/decider.ts'
+import type { Decider } from '../../../src/apps/decider/api.ts'
 import { loadDecider } from '../../../src/apps/decider/load.ts'
 import { cpuDevice } from '../../../src/device/cpu.ts'
 import { openDevice } from '../../../src/device/open.ts'

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type DeciderConfig, parseConfig } from '../../../src/apps/decider/config.ts'
-import { createDecider, type Decider } from '../../../src/apps/decider/decider.ts'
+import type { Decider } from '../../../src/apps/decider/api.ts'
+import { createDecider } from '../../../src/apps/decider/decider.ts'
 import type { Row, Scorer } from '../../../src/apps/decider/scorer.ts'
 import { createTokenizer } from '../../../src/text/tokenizer.ts'
 
@@ -29,6 +30,17 @@ export const goldenText: readonly GoldenItem[] = golden.items.filter(
 )
 export const goldenLabels: readonly number[] = golden.label_ids
 
+/** A row that the original made with the tokenizer of Qwen3.5. */
+export interface PromptCase {
+  readonly name: string
+  readonly state: string
+  readonly question: string
+  readonly options: string[]
+  readonly ids: number[]
+  readonly slots: number[]
+  readonly context_tokens: number
+  readonly usage_input_tokens: number
+}
 export const referenceCases = readJson('tests/fixtures/decider/reference.json')
 
 export interface Call {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { commonPrefix, groupByPrefix } from '../../../src/apps/decider/prefix_groups.ts'
 import { createPrefixes } from '../../../src/apps/decider/prefixes.ts'
 import type { Row } from '../../../src/apps/decider/scorer.ts'
-import { commonPrefix, sharedPrefixScorer } from '../../../src/apps/decider/shared_prefix.ts'
+import { sharedPrefixScorer } from '../../../src/apps/decider/shared_prefix.ts'
 import { cpuDevice } from '../../../src/device/cpu.ts'
 import type { Device } from '../../../src/device/device.ts'
 import { openDevice } from '../../../src/device/open.ts'
@@ -19,10 +20,59 @@ describe('what rows share', () => {
   })
 })
 
+describe('groups of rows that share', () => {
+  const run = (n: number, seed: number) => Array.from({ length: n }, (_, i) => seed * 10_000 + i)
+  const row = (...parts: number[][]): Row => ({ ids: parts.flat(), slots: [] })
+  const groups = (...rows: Row[]) => groupByPrefix(rows).map(({ rows, shared }) => [rows, shared])
+
+  test('all of them, down to whole chunks', () => {
+    expect(groups(row(run(200, 1), run(9, 2)), row(run(200, 1), run(9, 3)))).toEqual([[[0, 1], 192]])
+    expect(groups(row(run(191, 1), run(9, 2)), row(run(191, 1), run(9, 3)))).toEqual([
+      [[0], 0],
+      [[1], 0],
+    ])
+    expect(groups(row(run(500, 1)))).toEqual([[[0], 0]])
+    expect(groups()).toEqual([])
+  })
+  test('rows of several requests, each with its own state', () => {
+    const [a, b] = [run(300, 1), run(400, 2)]
+    const rows = [row(a, run(9, 3)), row(b, run(9, 4)), row(run(50, 5)), row(a, run(9, 6)), row(b, run(9, 7))]
+    expect(groups(...rows)).toEqual([
+      [[0, 3], 256],
+      [[1, 4], 384],
+      [[2], 0],
+    ])
+  })
+  test('states that begin alike are shared where that leaves the fewest tokens', () => {
+    const begin = run(256, 1)
+    const [a, b] = [[begin, run(640, 2)].flat(), [begin, run(640, 3)].flat()]
+    const asked = (state: number[], n: number) => Array.from({ length: n }, (_, i) => row(state, run(9, 10 + i)))
+    expect(groups(...asked(a, 2), ...asked(b, 2))).toEqual([
+      [[0, 1], 896],
+      [[2, 3], 896],
+    ])
+    const once = Array.from({ length: 5 }, (_, i) => row(begin, run(70, 20 + i)))
+    expect(groups(...once)).toEqual([[[0, 1, 2, 3, 4], 256]])
+  })
+  test('equal rows keep a token each', () => {
+    expect(groups(row(run(256, 1)), row(run(256, 1)))).toEqual([[[0, 1], 192]])
+  })
+  test('what a row says of itself counts from a chunk on', () => {
+    const hinted = (prefix: number, ...parts: number[][]): Row => ({ ...row(...parts), prefix })
+    const schema = run(100, 1)
+    expect(groups(hinted(100, schema, run(30, 2)), row(run(9, 3)), hinted(100, schema, run(30, 4)))).toEqual([
+      [[0, 2], 64],
+      [[1], 0],
+    ])
+    expect(groups(hinted(63, schema))).toEqual([[[0], 0]])
+    expect(groups(hinted(64, run(64, 1)))).toEqual([[[0], 0]])
+  })
+})
+
 describe('the owner of slots and cache rows', () => {
   const pools = { bytesPerSlot: 100, bytesPerRow: 1 }
   const keep = (p: ReturnType<typeof createPrefixes>, ids: number[]) => {
-    const { snapshot, commit } = p.allocate(ids)
+    const { snapshot, commit } = p.reserve(ids)
     commit()
     return snapshot
   }
@@ -64,9 +114,13 @@ describe('the owner of slots and cache rows', () => {
 
   test('what was not committed is nobody’s', () => {
     const p = createPrefixes(pools, 500)
-    p.allocate(ids(64, 1))
+    const { snapshot, release } = p.reserve(ids(64, 1))
     expect(p.find([...ids(64, 1), 0])).toBeUndefined()
-    expect(p.bytes).toBe(0)
+    p.trim()
+    expect(p.reserve(ids(64, 2)).snapshot).not.toMatchObject({ slot: snapshot.slot }) // its room is taken
+    release()
+    expect(p.bytes).toBe(164)
+    expect(p.reserve(ids(64, 3)).snapshot).toMatchObject({ slot: snapshot.slot, kvStart: snapshot.kvStart })
   })
 })
 
@@ -124,6 +178,31 @@ describe.each([
     await scorer.score(rowsOver(text(5), [31]))
     await scorer.score(rowsOver(text(5).slice(0, 100), [31, 32]))
     expect(tokensRun).toBe(320 + 2 * 120)
+  })
+
+  test('rows of several states in one call, over a budget of one of them', async () => {
+    const { bytesPerSlot, bytesPerRow } = session.pools
+    const rows = [7, 8, 7, 8, 9].flatMap((seed, i) => rowsOver(text(seed), [50 + i]))
+    const whole = await session.logits(rows)
+    for (const budget of [undefined, bytesPerSlot + 256 * bytesPerRow]) {
+      tokensRun = 0
+      expect(await sharedPrefixScorer(counted(), budget).score(rows)).toEqual(whole)
+      expect(tokensRun).toBe(2 * 256 + 4 * 64 + 320)
+    }
+  })
+
+  test('a schema that rows begin with stays for the calls to come', async () => {
+    const scorer = sharedPrefixScorer(counted())
+    const schema = tokens(100, 512, 60)
+    const behind = (seed: number): Row => ({ ...rowsOver(schema, [seed])[0]!, prefix: 100 })
+    for (const [seed, run] of [
+      [61, 64 + 56],
+      [62, 56],
+    ] as const) {
+      tokensRun = 0
+      expect(await scorer.score([behind(seed)])).toEqual(await session.logits([behind(seed)]))
+      expect(tokensRun).toBe(run)
+    }
   })
 
   test('an aborted call keeps nothing half-made', async () => {

@@ -1,20 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { neutralizeNone } from '../../../src/apps/decider/neutral.ts'
-import { buildRow, countTokens, encodeContext } from '../../../src/apps/decider/prompt.ts'
+import { countTokens, plainLayout } from '../../../src/apps/decider/prompt.ts'
 import { labelTable } from '../../../src/apps/decider/labels.ts'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
-import { referenceCases, tokenizer } from './nano.ts'
+import { type PromptCase, referenceCases, tokenizer } from './nano.ts'
 
-interface PromptCase {
-  readonly name: string
-  readonly state: string
-  readonly question: string
-  readonly options: string[]
-  readonly ids: number[]
-  readonly slots: number[]
-  readonly context_tokens: number
-  readonly usage_input_tokens: number
-}
 const prompts: PromptCase[] = referenceCases.prompt_ids
 const qwenLabels: number[] = referenceCases.label_ids_255
 
@@ -48,11 +38,13 @@ function piecesOf({ state, question, options, ids, context_tokens: start }: Prom
 describe('prompts of the Qwen3.5 tokenizer that the original made', () => {
   test('narrow and wide ones', () => expect(prompts.map(({ options }) => options.length)).toEqual([2, 10, 11]))
   test.each(prompts)('$name', (stored) => {
-    const qwen = knowing(piecesOf(stored))
-    const context = encodeContext(qwen, stored.state, 1536)
+    const layout = plainLayout(knowing(piecesOf(stored)), qwenLabels)
+    const context = layout.context(stored.state, 1536)
     expect(context).toEqual({ ids: stored.ids.slice(0, stored.context_tokens), truncatedTokens: 0 })
-    const row = buildRow(qwen, qwenLabels, context, [stored])
+    const encoded = layout.questions([stored])
+    const row = encoded.about(context)
     expect(row).toEqual({ ids: stored.ids, slots: stored.slots })
+    expect(encoded.tokens).toBe(stored.ids.length - stored.context_tokens)
     expect(countTokens([row])).toBe(stored.usage_input_tokens)
   })
 })
@@ -71,6 +63,7 @@ describe('the label table', () => {
 })
 
 describe('the nano tokenizer', () => {
+  const nano = plainLayout(tokenizer, labelTable(tokenizer))
   test('its pieces', () => {
     expect(tokenizer.encode('Context:\n')).toEqual([299, 263])
     expect(tokenizer.encode('\n(')).toEqual([198, 7])
@@ -79,14 +72,14 @@ describe('the nano tokenizer', () => {
   test.each([1, 5, 16, 64])('a state is cut at %i tokens', (cap) => {
     const state = 'árvíztűrő tükörfúrógép 🙂\n\nline two '.repeat(8)
     const all = tokenizer.encode(`Context:\n${state}`)
-    expect(encodeContext(tokenizer, state, cap)).toEqual({ ids: all.slice(0, cap), truncatedTokens: all.length - cap })
+    expect(nano.context(state, cap)).toEqual({ ids: all.slice(0, cap), truncatedTokens: all.length - cap })
   })
   test('several questions are numbered, and the question blocks are never cut', () => {
     const blocks = [
       { question: 'Which?', options: ['a', 'b'] },
       { question: 'Urgent?', options: ['no', 'yes'] },
     ]
-    const row = buildRow(tokenizer, labelTable(tokenizer), encodeContext(tokenizer, 'state', 2), blocks)
+    const row = nano.questions(blocks).about(nano.context('state', 2))
     expect(tokenizer.decode(row.ids)).toBe(
       'Context:\n\n\nQuestion 1: Which?\nOptions:\n(A) a\n(B) b\nAnswer 1: (\n\nQuestion 2: Urgent?\nOptions:\n(A) no\n(B) yes\nAnswer 2: (',
     )

@@ -60,7 +60,12 @@ export {
 } from './apps/parity/speech.ts'
 /** Loads a voice: text in, speech out. */
 export { type LoadTtsOptions, loadTts } from './apps/tts/load.ts'
-export type { SayOptions, SpeechProgress, Spoken, Tts } from './apps/tts/tts.ts'
+/** Checks settings by a model's config.json alone. */
+export { checkSay } from './apps/tts/check.ts'
+export type { Ended } from './apps/tts/guards.ts'
+export type { SayOptions, SpeechProgress } from './apps/tts/options.ts'
+export type { Speech, SpeechChunk, SpeechReport, Spoken, SpokenPiece } from './apps/tts/speech.ts'
+export type { Tts } from './apps/tts/tts.ts'
 /** The matrix products of models, for `tune`. */
 export { productsOf, publishedProducts } from './apps/tuner/products.ts'
 export type { Device, DeviceReport, Profile, ProfiledDispatch } from './device/device.ts'

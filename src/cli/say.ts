@@ -1,30 +1,36 @@
-import { access, constants, readFile, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { text as readAll } from 'node:stream/consumers'
-import { addAbortSignal } from 'node:stream'
+import { join } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { printSpoken, printSpeechProgress } from '../apps/tts/print.ts'
 import {
-  decodeWav,
+  checkSay,
   type DeviceChoice,
   deviceChoices,
-  encodeWav,
   InputError,
   loadTts,
   mono,
   openDevice,
   type Precision,
   type SayOptions,
-  type Sound,
+  type SpeechReport,
+  type Tts,
+  type WavFormat,
 } from '../index.ts'
 import { addModelFlags, type ModelFlags, openModel } from './model.ts'
+import { findPlayer, playerOutput } from './player.ts'
+import { readDictionary, readPrefix, readSpeaker, readText, type Speaker } from './say_inputs.ts'
+import { type Turn, turnsOf } from './script.ts'
+import { expectWritable, openOutput, type SoundOut } from './sound_out.ts'
 
 interface SayFlags extends ModelFlags {
-  readonly output: string
+  readonly file?: string
+  readonly output?: string
+  readonly stream?: true
+  readonly play?: true
+  readonly raw?: true
   readonly language: string
   readonly seed: number
   readonly voice: number
-  readonly speaker?: string
+  readonly speaker?: readonly string[]
   readonly rate?: number
   readonly pitch?: number
   readonly fmax?: number
@@ -38,7 +44,7 @@ interface SayFlags extends ModelFlags {
   readonly dictionary?: string
   readonly maxSeconds?: number
   readonly prefix?: string
-  readonly format: 's16' | 'f32'
+  readonly format: WavFormat
   readonly model?: string
   readonly codec?: string
   readonly device: DeviceChoice
@@ -56,56 +62,64 @@ export interface Host {
 
 /** Where the codec of the published checkpoints is. */
 export const CODEC = 'hf:descript/dac_44khz'
+/** Seconds between what two voices say. */
+const BETWEEN_TURNS = 0.35
 
-/** `pronounce say`: speech into a WAV file, everything else on stderr. */
-async function say(text: string, flags: SayFlags, { root, signal, clear, note }: Host): Promise<void> {
-  const words = text === '-' ? (await readAll(addAbortSignal(signal, process.stdin))).trim() : text
-  await expectWritable(flags.output) // before the work, not after it
-  const speaker = flags.speaker === undefined ? undefined : await readSpeaker(flags.speaker)
-  const dictionary = flags.dictionary === undefined ? undefined : await readDictionary(flags.dictionary)
+/** `pronounce say`: speech into a WAV file or a player, everything else on stderr. */
+async function say(given: string | undefined, flags: SayFlags, { root, signal, clear, note }: Host): Promise<void> {
+  const { output, language, model } = flags
+  if (output !== undefined) await expectWritable(output) // all that can be wrong comes before the work
+  const player = flags.play && (await findPlayer())
+  const text = await readText(given, flags.file, signal)
+  const speakers = await Promise.all((flags.speaker ?? []).map(readSpeaker))
+  const names = speakers.map(({ name }) => name)
   const prefix = flags.prefix === undefined ? undefined : await readPrefix(flags.prefix)
-  const numbers = flags.numbers === 'written' ? 'as written' : flags.numbers
-  const device = await openDevice(flags.device, {
-    precision: flags.precision,
-    onWarning: (message) => note(`warning: ${message}`),
-  })
+  const inside = (name: string) => join(root, 'public/models', name)
+  const live = process.stderr.isTTY === true
+  const open = (where: string) =>
+    openModel(where, flags, live ? (line) => process.stderr.write(clear + line) : undefined)
+  const source = open(model ?? inside('zonos-nano'))
+  const options = { ...(await settings(flags)), signal, onWarning: (message: string) => note(`warning: ${message}`) }
+  for (const { name: _, ...speaker } of speakers.length > 0 ? speakers : [{ name: '' }])
+    await checkSay(source, { ...options, ...speaker })
+
+  const device = await openDevice(flags.device, { precision: flags.precision, onWarning: options.onWarning })
   try {
     note(`device: ${device.report.line}`)
-    const inside = (name: string) => join(root, 'public/models', name)
-    const live = process.stderr.isTTY === true
-    const open = (where: string) =>
-      openModel(where, flags, live ? (line) => process.stderr.write(clear + line) : undefined)
-    const tts = await loadTts(open(flags.model ?? inside('zonos-nano')), {
-      device,
-      codec: open(flags.codec ?? (flags.model === undefined ? inside('dac-nano') : CODEC)),
-      weights: flags.weights,
-      signal,
-      onProgress: live
-        ? ({ loadedBytes, totalBytes }) =>
-            void process.stderr.write(`${clear}loading ${Math.round((100 * loadedBytes) / totalBytes)} %`)
-        : undefined,
-    })
-    if (prefix && prefix.rate !== tts.sampleRate)
-      throw new InputError(`--prefix: has ${prefix.rate} Hz, expected ${tts.sampleRate}; resample it first`)
+    const onLoad = ({ loadedBytes, totalBytes }: { loadedBytes: number; totalBytes: number }) =>
+      void process.stderr.write(`${clear}loading ${Math.round((100 * loadedBytes) / totalBytes)} %`)
+    const codec = open(flags.codec ?? (model === undefined ? inside('dac-nano') : CODEC))
+    const load = { device, codec, weights: flags.weights, signal, onProgress: live ? onLoad : undefined }
+    const tts = await loadTts(source, load)
+    const rate = tts.sampleRate
+    if (prefix && prefix.rate !== rate)
+      throw new InputError(`--prefix: has ${prefix.rate} Hz, expected ${rate}; resample it first`)
     const audioPrefix = prefix && (await tts.encode(mono(prefix), { signal }))
-    const { language, voice, emotion, fmax, cfg, maxSeconds, seed, temperature, minP, topP, topK } = flags
-    const spoken = await tts.say(words, {
-      ...{ language, voice, speaker, emotion, fmax, speakingRate: flags.rate, pitchStd: flags.pitch },
-      ...{ cfgScale: cfg, maxSeconds, audioPrefix, numbers, dictionary, signal },
-      sampling: { seed, ...defined({ temperature, minP, topP, topK }) },
-      onPhonemes: (phonemes) => note(`phonemes: ${phonemes}`),
-      onProgress: live ? (p) => void process.stderr.write(`${clear}${printSpeechProgress(p, tts)}`) : undefined,
-    })
-    process.stderr.write(clear)
-    const wav = encodeWav(spoken.samples, spoken.sampleRate, flags.format)
-    if (flags.output === '-') process.stdout.write(wav)
-    else await writeFile(flags.output, wav).catch((cause: Error) => Promise.reject(unwritable(flags.output, cause)))
-    for (const line of printSpoken(spoken)) note(line)
-    if (flags.model === undefined && !/^en/i.test(language))
+    const sound = { rate, format: flags.format, raw: flags.raw }
+    const outs: SoundOut[] = []
+    try {
+      if (output !== undefined) outs.push(await openOutput(output, flags.stream === true, sound))
+      if (player) outs.push(await playerOutput(player, rate))
+      const onPhonemes = (phonemes: string) => note(`phonemes: ${phonemes}`)
+      const onProgress: SayOptions['onProgress'] = live
+        ? (progress) => void process.stderr.write(`${clear}${printSpeechProgress(progress, tts)}`)
+        : undefined
+      const said = sayTurns(tts, turnsOf(text, names), speakers, { ...options, audioPrefix, onPhonemes, onProgress })
+      for await (const { samples, report } of said) {
+        for (const out of outs) if (samples) await out.write(samples)
+        process.stderr.write(clear)
+        for (const line of report ? printSpoken(report) : []) note(line)
+      }
+      for (const out of outs) await out.end()
+    } catch (error) {
+      await Promise.all(outs.map((out) => out.stop()))
+      throw error
+    }
+    if (model === undefined && !/^en/i.test(language))
       note(`note: the small voice knows English alone; ${language} asks for --model`)
-    if (flags.model === undefined)
+    if (model === undefined)
       note(
-        'note: the small voice that comes with pronounce spoke: English, one speaker, short sentences; ' +
+        'note: the small voice that comes with pronounce spoke: English, one speaker; ' +
           'for the full model add --model hf:Zyphra/Zonos-v0.1-transformer',
       )
     await tts.dispose()
@@ -114,67 +128,39 @@ async function say(text: string, flags: SayFlags, { root, signal, clear, note }:
   }
 }
 
-async function expectWritable(path: string): Promise<void> {
-  if (path === '-') {
-    if (process.stdout.isTTY) throw new InputError('--output: stdout is a terminal, expected a file or a pipe')
-    return
-  }
-  const found = await stat(path).catch(() => undefined)
-  if (found?.isDirectory()) throw new InputError(`--output: ${path} is a folder, expected a file`)
-  await access(found ? path : dirname(path), constants.W_OK).catch((cause) => Promise.reject(unwritable(path, cause)))
-}
-
-const unwritable = (path: string, cause: Error): InputError =>
-  new InputError(
-    `--output: ${path} cannot be written (${cause.message}), expected a file in a folder that is there`,
-    'input',
-    {
-      cause,
-    },
-  )
-
-const defined = <A extends object>(values: A): Partial<A> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<A>
-
-/** A JSON file: the speaker's numbers, or { "speaker": [...] }. */
-async function readSpeaker(path: string): Promise<readonly number[]> {
-  const expected = 'a JSON array of numbers'
-  const value = await readJson('--speaker', path, expected)
-  const numbers = Array.isArray(value) ? value : (value as { speaker?: unknown } | null)?.speaker
-  if (Array.isArray(numbers) && numbers.every((n) => typeof n === 'number')) return numbers
-  throw new InputError(`--speaker: ${path} holds something else, expected ${expected}`)
-}
-
-/** A JSON file: { "word": "/IPA/ or other words" }. */
-async function readDictionary(path: string): Promise<Record<string, string>> {
-  const expected = 'a JSON object of words and what is said for them'
-  const value = await readJson('--dictionary', path, expected)
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (isObject && Object.values(value).every((said) => typeof said === 'string')) return value as Record<string, string>
-  throw new InputError(`--dictionary: ${path} holds something else, expected ${expected}`)
-}
-
-async function readJson(flag: string, path: string, expected: string): Promise<unknown> {
-  const fail = (what: string, cause: Error) =>
-    new InputError(`${flag}: ${path} ${what} (${cause.message}), expected ${expected}`, 'input', { cause })
-  const json = await readFile(path, 'utf8').catch((cause: Error) => {
-    throw fail('cannot be read', cause)
-  })
-  try {
-    return JSON.parse(json)
-  } catch (cause) {
-    throw fail('is not JSON', cause as Error)
+/** What all voices say with. */
+async function settings(flags: SayFlags): Promise<SayOptions> {
+  const { language, voice, emotion, fmax, cfg, maxSeconds, seed, temperature, minP, topP, topK } = flags
+  return {
+    ...{ language, voice, emotion, fmax, speakingRate: flags.rate, pitchStd: flags.pitch, cfgScale: cfg, maxSeconds },
+    numbers: flags.numbers === 'written' ? 'as written' : flags.numbers,
+    dictionary: flags.dictionary === undefined ? undefined : await readDictionary(flags.dictionary),
+    sampling: { seed, ...defined({ temperature, minP, topP, topK }) },
   }
 }
 
-async function readPrefix(path: string): Promise<Sound> {
-  const file = await readFile(path).catch((cause: Error) => {
-    throw new InputError(`--prefix: ${path} cannot be read (${cause.message}), expected a WAV file`, 'input', { cause })
-  })
-  try {
-    return decodeWav(file)
-  } catch (cause) {
-    throw new InputError(`--prefix: ${path}: ${(cause as Error).message}`, 'input', { cause })
+const defined = (values: Readonly<Record<string, number | undefined>>): Record<string, number> =>
+  Object.fromEntries(Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])))
+
+interface Heard {
+  readonly samples?: Float32Array
+  readonly report?: SpeechReport // of a turn, when it is over
+}
+
+/** Samples of one turn after another, each in its voice. */
+async function* sayTurns(
+  tts: Tts,
+  turns: readonly Turn[],
+  speakers: readonly Speaker[],
+  options: SayOptions,
+): AsyncGenerator<Heard> {
+  for (const [i, { name, text }] of turns.entries()) {
+    if (i > 0) yield { samples: new Float32Array(BETWEEN_TURNS * tts.sampleRate) }
+    const { name: _, ...speaker } = speakers.find((speaker) => speaker.name === name) ?? { name }
+    const audioPrefix = i === 0 ? options.audioPrefix : undefined
+    const speech = tts.say(text, { ...options, ...speaker, audioPrefix })
+    for await (const { samples } of speech) yield { samples }
+    yield { report: await speech.report }
   }
 }
 
@@ -195,12 +181,19 @@ function emotions(text: string): SayOptions['emotion'] {
 export function addSay(program: Command, host: Host): void {
   addModelFlags(program.command('say'))
     .description('say a text, into a WAV file')
-    .argument('<text>', 'the text, with IPA between slashes where it should be exact; - reads stdin')
-    .requiredOption('-o, --output <file.wav>', 'where the speech goes; - is stdout')
+    .argument('[text]', 'the text, with IPA between slashes where it should be exact; - reads stdin')
+    .option('-f, --file <path>', 'the text is in a file; lines that begin with "name:" are said by that --speaker')
+    .option('-o, --output <file.wav>', 'where the speech goes; - is stdout')
+    .option('--stream', 'write it while it is made')
+    .option('--play', 'play it while it is made, with ffplay, aplay, paplay, sox or afplay')
     .option('-l, --language <code>', 'one of espeak-ng’s', 'en-us')
     .option('-s, --seed <n>', 'the same seed, the same speech', number, 0)
     .option('--voice <n>', 'seed of a made-up voice', number, 0)
-    .option('--speaker <file.json>', 'a voice: the numbers of a speaker embedding')
+    .option(
+      '--speaker <[name=]file.json>',
+      'a voice: the numbers of a speaker embedding; name=<n> is a made-up one. Several are told apart by "name:" in the text',
+      (given: string, before: readonly string[] = []) => [...before, given],
+    )
     .option('--rate <n>', 'phonemes a second: 10 is slow, 30 very fast (default: 15)', number)
     .option('--pitch <n>', 'how much it varies: 20 to 45 is normal, 60 to 150 lively (default: 20)', number)
     .option(
@@ -221,9 +214,10 @@ export function addSay(program: Command, host: Host): void {
       ).choices(['spoken', 'upstream', 'written']),
     )
     .option('--dictionary <file.json>', 'words, and the /IPA/ or other words that are said for them')
-    .option('--max-seconds <n>', 'speech at most (default: 30)', number)
+    .option('--max-seconds <n>', 'speech of a piece of the text at most (default: 30)', number)
     .option('--prefix <file.wav>', 'earlier speech of 44.1 kHz that is continued; the text says it too')
     .addOption(new Option('--format <kind>', 'of the samples').choices(['s16', 'f32']).default('s16'))
+    .option('--raw', 'write the samples alone, without a WAV header')
     .option('-m, --model <where>', 'a Zonos checkpoint: folder, URL or hf:owner/name (default: the small voice inside)')
     .option('--codec <where>', `a DAC checkpoint (default: the small one, or with --model ${CODEC})`)
     .addOption(new Option('-d, --device <kind>', 'where to run').choices(deviceChoices).default('auto'))
@@ -231,5 +225,11 @@ export function addSay(program: Command, host: Host): void {
     .addOption(
       new Option('--weights <kind>', 'q8: 8-bit weights, half the memory').choices(['auto', 'q8']).default('auto'),
     )
-    .action((text: string, flags: SayFlags) => say(text, flags, host))
+    .action(async (text: string | undefined, flags: SayFlags, command: Command) => {
+      if ((text === undefined) === (flags.file === undefined))
+        command.error('error: pass the text, or --file with a text file')
+      if (flags.output === undefined && !flags.play)
+        command.error("error: required option '-o, --output <file.wav>' not specified, nor --play")
+      await say(text, flags, host)
+    })
 }

@@ -68,6 +68,13 @@ export function mapWords(text: string, change: (words: string) => string): strin
   return parts.reduce((all, part, i) => all + (i > 0 && /[\p{L}\p{N}]$/u.test(all) && part !== '' ? ' ' : '') + part)
 }
 
+/** The text with the marks and spaces of IPA between slashes replaced by letters, at the same places. */
+export const hideIpa = (text: string): string =>
+  text
+    .split(between)
+    .map((part, i) => (i % 2 === 1 ? `/${part.replace(/[\s\p{P}]/gu, (mark) => 'ə'.repeat(mark.length))}/` : part))
+    .join('')
+
 function expectText(text: string): Piece[] {
   if (text.trim() === '') throw new InputError(`phonemes: text is ${JSON.stringify(text)}, expected something to say`)
   return piecesOf(text)

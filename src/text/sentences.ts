@@ -1,3 +1,5 @@
+import { hideIpa } from './phonemes.ts'
+
 export interface SentenceOptions {
   /** Characters of a sentence; a longer one is split at a comma, a space, or in a word. Default 300. */
   readonly most?: number | undefined
@@ -30,13 +32,13 @@ const candidate = new RegExp(
 /**
  * The sentences of a text, without the space around them. Every other character is kept, in order. An ellipsis and an
  * abbreviation end a sentence only before a capital letter; "Dr.", "No. 5", initials and decimals end none; items of a
- * list and paragraphs stand alone.
+ * list and paragraphs stand alone, and IPA between slashes is a word.
  */
 export function sentences(text: string, { most = 300 }: SentenceOptions = {}): string[] {
   const limit = Math.max(1, Math.floor(most))
   const found: string[] = []
   let start = 0
-  const all = text.trimEnd()
+  const all = hideIpa(text).trimEnd()
   for (const match of all.matchAll(candidate)) {
     const end = match.index + match[0].length
     if (end <= start || !endsHere(all, start, match.index, match[0], end)) continue
@@ -79,7 +81,7 @@ function shortened(sentence: string, most: number): string[] {
   const pieces: string[] = []
   let rest = sentence
   while (rest.length > most) {
-    const cut = cutOf(rest, most)
+    const cut = cutOf(hideIpa(rest), most)
     pieces.push(rest.slice(0, cut).trimEnd())
     rest = rest.slice(cut).trimStart()
   }

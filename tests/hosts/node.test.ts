@@ -258,6 +258,7 @@ test('npm publishes the program, the library, its types and the small model', ()
 describe('say', () => {
   const say = (...args: string[]) => runNode(['dist/cli.js', 'say', ...args])
   const brief = ['--max-seconds', '0.1', '--device', 'cpu']
+  const SAMPLES = (9 + 10) * 512 // with the quiet behind it
 
   test('a word into a WAV file: the same seed, the same file', async () => {
     const files = ['a', 'b', 'c'].map((name) => join(folder, `${name}.wav`))
@@ -268,38 +269,115 @@ describe('say', () => {
       expect(finished.stdout).toBe('')
       expect(finished.stderr).toMatch(/^device: CPU/m)
       expect(finished.stderr).toMatch(/^phonemes: hˈaɪ\.$/m)
-      expect(finished.stderr).toMatch(/^speech: 0\.\d\d s in .+ times real time, seed [56]$/m)
+      expect(finished.stderr).toMatch(
+        /^speech: 0\.\d\d s in .+ times real time, first sound after [\d.]+ s, seed [56]$/m,
+      )
     }
     const [a, b, c] = files.map((file) => readFileSync(file))
     expect(a!.equals(b!)).toBe(true)
     expect(a!.equals(c!)).toBe(false)
     const { rate, channels } = decodeWav(a!)
     expect(rate).toBe(44100)
-    expect(channels.map(({ length }) => length)).toEqual([9 * 512])
+    expect(channels.map(({ length }) => length)).toEqual([SAMPLES])
   })
 
   test('numbers are read as asked, and words as a dictionary says', async () => {
     const dictionary = join(folder, 'words.json')
     writeFileSync(dictionary, JSON.stringify({ nginx: 'engine x' }))
     const phonemes = async (...args: string[]): Promise<string | undefined> =>
-      /^phonemes: (.*)$/m.exec((await say(...args, '-o', join(folder, 'n.wav'), ...brief)).stderr)?.[1]
+      /^phonemes: (.*)$/m.exec(
+        (await say(...args, '-o', join(folder, 'n.wav'), ...brief, '--max-seconds', '0.01', '--cfg', '1')).stderr,
+      )?.[1]
     const spoken = await phonemes('five euros and ninety-nine cents')
     expect(spoken).toMatch(/jˈʊɹɹoʊz/)
     expect(await phonemes('€5.99', '--numbers', 'spoken')).toBe(spoken)
     expect(await phonemes('€5.99', '--numbers', 'written')).not.toBe(spoken)
-    expect(await phonemes('nginx', '--dictionary', dictionary)).toBe(await phonemes('engine x'))
+    expect(await phonemes('nginx', '--dictionary', dictionary)).toBe('ˈɛndʒɪn ˈɛks')
   })
 
-  test('- is stdout', async () => {
-    const child = spawnSync(process.execPath, ['dist/cli.js', 'say', '/haɪ/', '-o', '-', '--format', 'f32', ...brief], {
-      cwd: root,
+  test('- is stdout, written as it is made or at the end: the same samples', () => {
+    const args = ['dist/cli.js', 'say', '/haɪ/', '-o', '-', '--format', 'f32', ...brief]
+    const [whole, streamed] = [[], ['--stream']].map((more) => {
+      const child = spawnSync(process.execPath, [...args, ...more], { cwd: root })
+      expect(child.status, String(child.stderr)).toBe(0)
+      return child.stdout
+    }) as [Buffer, Buffer]
+    expect(decodeWav(whole).channels[0]!.length).toBe(SAMPLES)
+    expect(decodeWav(streamed)).toEqual(decodeWav(whole))
+    expect(streamed.equals(whole), 'its header knows no length').toBe(false)
+  })
+
+  test('--play gives it to a player, and says what it looked for', async () => {
+    const [bin, heard, empty] = ['bin', 'heard.wav', 'empty'].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ]
+    mkdirSync(bin)
+    mkdirSync(empty)
+    const player = (body: string) => writeFileSync(join(bin, 'aplay'), `#!/bin/sh\n${body}\n`, { mode: 0o755 })
+    const play = (path: string, ...args: string[]) =>
+      start(process.execPath, ['dist/cli.js', 'say', '/haɪ/', '--play', ...brief, ...args], { PATH: path }).finished
+    player(`exec /bin/cat > '${heard}'`)
+    const finished = await play(bin)
+    expect([finished.code, finished.stdout], finished.stderr).toEqual([0, ''])
+    expect(decodeWav(readFileSync(heard)).channels[0]!.length).toBe(SAMPLES)
+    player('echo no sound card >&2; exit 3')
+    const failed = await play(bin)
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toMatch(/^error: --play: aplay ended early \(no sound card\)/m)
+    const none = await play(empty)
+    expect(none.code).toBe(1)
+    expect(none.stderr).toMatch(/^error: --play: found no player, expected one of ffplay, aplay, paplay, play, afplay/m)
+    expect(none.stderr).not.toContain('device:')
+  })
+
+  test('a file is said by the voices that it names', async () => {
+    const script = join(folder, 'talk.txt')
+    writeFileSync(script, 'anna: /haɪ/!\nben: /baɪ/!\n')
+    const voices = (...numbers: string[]) => ['--speaker', `anna=${numbers[0]}`, '--speaker', `ben=${numbers[1]}`]
+    const heard = async (...numbers: string[]): Promise<Float32Array> => {
+      const file = join(folder, 'talk.wav')
+      const finished = await say('--file', script, '-o', file, ...voices(...numbers), ...brief)
+      expect(finished.code, finished.stderr).toBe(0)
+      expect(finished.stderr.match(/^phonemes: .*$/gm)).toEqual(['phonemes: haɪ!', 'phonemes: baɪ!'])
+      return decodeWav(readFileSync(file)).channels[0]!
+    }
+    const [first, other] = [await heard('1', '2'), await heard('1', '3')]
+    expect(first.length).toBe(2 * SAMPLES + Math.floor(0.35 * 44100))
+    expect(other.subarray(0, SAMPLES)).toEqual(first.subarray(0, SAMPLES))
+    expect(other).not.toEqual(first)
+  })
+
+  test('SIGINT ends it with 130 and its player at once; what was written is a WAV file', async () => {
+    const [bin, file] = [join(folder, 'slow'), join(folder, 'stopped.wav')]
+    mkdirSync(bin)
+    writeFileSync(join(bin, 'aplay'), '#!/bin/sh\nexec /bin/sleep 60\n', { mode: 0o755 })
+    const args = ['/haɪ/', '-o', file, '--stream', '--play', '--max-seconds', '20', '--device', 'cpu', '--cfg', '1']
+    const { child, finished } = start(process.execPath, ['dist/cli.js', 'say', ...args], { PATH: bin })
+    let interrupted = 0
+    child.stderr!.on('data', (said: string) => {
+      if (!said.includes('phonemes: ')) return
+      setTimeout(() => {
+        interrupted = performance.now()
+        child.kill('SIGINT')
+      }, 1500)
     })
-    expect(child.status, String(child.stderr)).toBe(0)
-    expect(decodeWav(child.stdout).channels[0]!.length).toBe(9 * 512)
+    const { code, stderr } = await finished
+    expect(performance.now() - interrupted, 'not the minute that the player takes').toBeLessThan(10_000)
+    expect(code, stderr).toBe(130)
+    expect(stderr).not.toContain('error')
+    expect(decodeWav(readFileSync(file)).rate).toBe(44100)
   })
 
   test.each([
     [['Hi.'], 2, /required option '-o/],
+    [['-o', 'x.wav'], 2, /pass the text, or --file/],
+    [['Hi.', '--file', 'package.json', '-o', 'x.wav'], 2, /pass the text, or --file/],
+    [['--file', 'no.txt', '-o', 'x.wav'], 1, /--file: no.txt cannot be read/],
+    [['Hi.', '-o', 'x.wav', '--rate', '99'], 1, /speaking_rate is 99, expected 0 to 40/],
+    [['Hi.', '-o', 'x.wav', '--min-p', '2'], 1, /minP is 2/],
+    [['Hi.', '-o', 'x.wav', '--max-seconds', '0'], 1, /maxSeconds is 0/],
     [['Hi.', '-o', 'x.wav', '--seed', 'many'], 2, /Not a number/],
     [['Hi.', '-o', 'x.wav', '--language', 'xx'], 1, /xx/],
     [['', '-o', 'x.wav'], 1, /text/],
@@ -312,6 +390,7 @@ describe('say', () => {
     expect(finished.code).toBe(code)
     expect(finished.stderr).toMatch(message)
     expect(finished.stdout).toBe('')
+    if (args[0] !== '') expect(finished.stderr, 'it comes before the work').not.toContain('device:')
   })
 })
 

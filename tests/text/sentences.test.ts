@@ -30,6 +30,7 @@ test.each<[string, string[]]>([
   ['He likes art. Then he eats a fig. See Fig. 3.', ['He likes art.', 'Then he eats a fig.', 'See Fig. 3.']],
   ['On Dec. 5 it was over. In Dec. They left.', ['On Dec. 5 it was over.', 'In Dec.', 'They left.']],
   ['Hm . . . ok. Go.', ['Hm . . . ok.', 'Go.']],
+  ['Say /ˈiː.dʒˈiː. ɡˈoʊ/ now. Then /a! bˈaɪ/.', ['Say /ˈiː.dʒˈiː. ɡˈoʊ/ now.', 'Then /a! bˈaɪ/.']],
   ['', []],
   [' \n ', []],
   ['...', ['...']],
@@ -42,6 +43,7 @@ describe('over-long sentences', () => {
     expect(sentences('one two, three four five', { most: 12 })).toEqual(['one two,', 'three four', 'five'])
     expect(sentences('a, three four five', { most: 12 })).toEqual(['a, three', 'four five'])
     expect(sentences('abcdefgh', { most: 3 })).toEqual(['abc', 'def', 'gh'])
+    expect(sentences('one /a, b c/ two', { most: 13 })).toEqual(['one /a, b c/', 'two'])
     expect(sentences('😀😀😀', { most: 3 })).toEqual(['😀', '😀', '😀'])
   })
 })

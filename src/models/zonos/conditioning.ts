@@ -1,5 +1,6 @@
 import { InputError } from '../../errors.ts'
 import { type Conditions, type ConditionValues, conditionValues } from './conditions.ts'
+import type { ConditionerConfig } from './config.ts'
 import type { Prefix } from './prefix.ts'
 import type { ConditionerWeights } from './weights.ts'
 
@@ -34,6 +35,10 @@ export function prefixRows(
   phonemes: ArrayLike<number>,
   values: ConditionValues,
 ): Prefix {
+  checkConditions(
+    weights.map(({ config }) => config),
+    values,
+  )
   const tokens = weights.flatMap((w) =>
     w.config.kind === 'phonemes'
       ? Array.from(phonemes, (id) => rowOf(w, 'phonemes', id, hidden))
@@ -44,20 +49,40 @@ export function prefixRows(
   return { rows }
 }
 
+/**
+ * Whether a checkpoint with these conditioners takes the values. It needs no weights, so it can be asked before they are
+ * loaded.
+ *
+ * @throws InputError for a value out of its range, of another length, or left out where nothing was learned for that
+ */
+export function checkConditions(conditioners: readonly ConditionerConfig[], values: ConditionValues): void {
+  for (const config of conditioners) {
+    const { name, kind, unconditional } = config
+    const value = values[name] ?? undefined
+    if (kind === 'phonemes') continue // a row each, which says which are none
+    if (value === undefined) {
+      if (unconditional) continue
+      throw new InputError(
+        `conditioning: ${name} is left out, expected a value: this model has learned nothing for that`,
+      )
+    }
+    const width = kind === 'integer' ? 1 : config.width
+    if (value.length !== width)
+      throw new InputError(`conditioning: ${name} has ${value.length} numbers, expected ${width}`)
+    if (kind !== 'passthrough') for (const v of Array.from(value)) expectInRange(name, v, config)
+  }
+}
+
 function token(w: ConditionerWeights, value: ArrayLike<number> | undefined, hidden: number): ArrayLike<number> {
   const { config, unconditional } = w
-  const { name } = config
-  if (value === undefined) {
-    if (unconditional) return unconditional.data
-    throw new InputError(`conditioning: ${name} is left out, expected a value: this model has learned nothing for that`)
-  }
+  if (value === undefined) return unconditional!.data
   switch (config.kind) {
     case 'passthrough':
-      return projected(w, expectLength(name, value, config.width), hidden)
+      return projected(w, value, hidden)
     case 'fourier':
-      return waves(w, expectLength(name, value, config.width), config, hidden)
+      return waves(w, value, config, hidden)
     case 'integer':
-      return rowOf(w, name, inRange(name, expectLength(name, value, 1)[0]!, config) - config.min, hidden)
+      return rowOf(w, config.name, value[0]! - config.min, hidden)
     case 'phonemes':
       throw new TypeError('phonemes are not one token')
   }
@@ -70,12 +95,12 @@ function projected({ weight, bias }: ConditionerWeights, x: ArrayLike<number>, h
 
 /** cos(2π W u) | sin(2π W u) with u = (x - min) / (max - min): random Fourier features (Tancik et al. 2020). */
 function waves(
-  { weight, config }: ConditionerWeights,
+  { weight }: ConditionerWeights,
   x: ArrayLike<number>,
-  range: Range,
+  { min, max }: Range,
   hidden: number,
 ): Float64Array {
-  const u = Array.from(x, (v) => (inRange(config.name, v, range) - range.min) / (range.max - range.min))
+  const u = Array.from(x, (v) => (v - min) / (max - min))
   const token = new Float64Array(hidden)
   for (let i = 0; i < hidden / 2; i++) {
     const phase = 2 * Math.PI * dot(weight.data, i, u)
@@ -105,13 +130,8 @@ interface Range {
 }
 
 /** Upstream extrapolates, to sounds that no voice was trained on. A bound that was rounded to f32 is still in range. */
-function inRange(name: string, value: number, { min, max }: Range): number {
+function expectInRange(name: string, value: number, { min, max }: Range): void {
   const rounded = Math.fround(value)
-  if (rounded >= Math.fround(min) && rounded <= Math.fround(max)) return value
+  if (rounded >= Math.fround(min) && rounded <= Math.fround(max)) return
   throw new InputError(`conditioning: ${name} is ${value}, expected ${min} to ${max}`)
-}
-
-function expectLength(name: string, value: ArrayLike<number>, width: number): ArrayLike<number> {
-  if (value.length === width) return value
-  throw new InputError(`conditioning: ${name} has ${value.length} numbers, expected ${width}`)
 }

@@ -11,6 +11,8 @@ export interface ZonosConfig {
   readonly eps: number
   /** Rotary pairs are neighbours (2i, 2i + 1); false: halves (i, i + D/2). */
   readonly interleaved: boolean
+  /** Of the longest speech that it was trained on; what goes far beyond garbles. */
+  readonly trainedSeconds: number
   /** In the order of their tokens in the prefix. */
   readonly conditioners: readonly ConditionerConfig[]
 }
@@ -33,6 +35,8 @@ export const CODES = EOS + 1
 export const PHONEMES = 189
 
 export const ROPE_THETA = 10000
+/** Of every published checkpoint (zonos.md 5.1), whose config.json does not say it: the key trained_seconds is ours. */
+const TRAINED_SECONDS = 30
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -75,6 +79,7 @@ export function zonosConfig(json: unknown): ZonosConfig {
     intermediate: whole(b, 'attn_mlp_d_intermediate'),
     eps: b.norm_epsilon === undefined ? 1e-5 : number(b, 'norm_epsilon'),
     interleaved: a.rotary_emb_interleaved === true,
+    trainedSeconds: root.trained_seconds === undefined ? TRAINED_SECONDS : whole(root, 'trained_seconds'),
     conditioners: conditioners.map((c) => conditioner(object(c, 'conditioners'))),
   }
 }

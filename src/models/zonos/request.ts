@@ -34,10 +34,15 @@ const MOST_POSITIONS = 16384
 /** New frames that have room behind a prefix of so many tokens and the frames that are given. */
 export const mostFrames = (tokens: number, given: number): number => MOST_POSITIONS - tokens - gridWidth(given, 0)
 
+/** @throws InputError for what is no scale of guidance */
+export function expectScale(cfgScale: number): void {
+  if (!Number.isFinite(cfgScale)) throw new InputError(`speech: cfgScale is ${cfgScale}, expected a number`)
+}
+
 /** @throws InputError for what cannot be said */
 export function requestOf(speech: Speech, c: ZonosConfig): Request {
   const { conditional, unconditional, cfgScale = 2, maxFrames, audioPrefix } = speech
-  if (!Number.isFinite(cfgScale)) throw new InputError(`speech: cfgScale is ${cfgScale}, expected a number`)
+  expectScale(cfgScale)
   if (!(Number.isInteger(maxFrames) && maxFrames > 0))
     throw new InputError(`speech: maxFrames is ${maxFrames}, expected a positive integer`)
   if (cfgScale !== 1 && !unconditional)

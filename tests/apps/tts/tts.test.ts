@@ -10,6 +10,7 @@ import {
   InputError,
   type SayOptions,
   type SpeechProgress,
+  type SpeechReport,
   type Tts,
   WeightsError,
 } from '../../../src/index.ts'
@@ -18,6 +19,8 @@ const models = 'public/models'
 const open = (device: Device, options: { signal?: AbortSignal } = {}) =>
   loadTts(`${models}/zonos-nano`, { device, codec: `${models}/dac-nano`, ...options })
 
+/** Quiet behind the last piece: what the codec hears ahead. */
+const TAIL = 10
 /** IPA, so that nothing but the model speaks, and little of it, so that it is quick. */
 const text = '/haɪ/!'
 const brief: SayOptions = { maxSeconds: 0.2 }
@@ -35,21 +38,30 @@ afterAll(async () => {
 
 test('says a word of the length that its codes have', async () => {
   const progress: SpeechProgress[] = []
-  const { samples, sampleRate, codes, phonemes, ended, took, unknown } = await tts.say(text, {
-    ...brief,
-    onProgress: (p) => progress.push(p),
-  })
+  const { samples, sampleRate, codes, phonemes, ended, took, unknown, seconds, pieces, warnings } = await tts.say(
+    text,
+    {
+      ...brief,
+      onProgress: (p) => progress.push(p),
+    },
+  )
   expect(sampleRate).toBe(44100)
   expect(phonemes).toBe('haɪ!')
   expect(ended).toBe('length')
-  expect(codes.frames).toBe(Math.ceil((0.2 * 44100) / 512))
+  const made = Math.ceil((0.2 * 44100) / 512)
+  expect(codes.frames).toBe(made + TAIL)
+  expect(seconds).toBe(samples.length / 44100)
+  expect(pieces).toEqual([{ text, phonemes, seconds: (made * 512) / 44100, ended, seed: 0 }])
+  expect(warnings).toEqual([])
   expect(samples.length).toBe(512 * codes.frames)
   expect(samples.every((v) => Math.abs(v) <= 1)).toBe(true)
   expect(samples.some((v) => Math.abs(v) > 1e-3)).toBe(true)
   expect(unknown).toEqual([])
-  expect(progress.at(-1)!.frames).toBe(codes.frames)
+  expect(progress.at(-1)!.frames).toBe(made)
   expect(progress.map(({ frames }) => frames)).toEqual([...progress.keys()].map((i) => i + 1))
   expect(took.all).toBeGreaterThanOrEqual(took.language + took.codec - 1e-3)
+  expect(took.first).toBeGreaterThan(0)
+  expect(took.first).toBeLessThanOrEqual(took.all)
 })
 
 test('the same seed says the same, another one something else, and so do voices and conditions', async () => {
@@ -77,19 +89,21 @@ test('continues earlier speech, whose sound is not said again', async () => {
   const next = await tts.say(text, { maxSeconds: 0.1, audioPrefix })
   expect([...next.codes.data.subarray(0, 45)]).toEqual([...audioPrefix.data])
   expect(next.samples.length).toBe(512 * (next.codes.frames - 5))
+  expect(next.pieces[0]!.seconds).toBe((512 * (next.codes.frames - 5 - TAIL)) / 44100)
 })
 
 describe('refuses', () => {
   test.each([
-    ['an empty text', '  ', {}, /text/],
+    ['an empty text', '  ', {}, /^say: the text has nothing to say/],
     ['marks alone', '?! ...', {}, /nothing to say/],
     ['a symbol alone', '/☃/', {}, /nothing to say/],
     ['no text at all', undefined as never, {}, /the text is undefined, expected a string/],
-    ['more time than positions', text, { maxSeconds: 1000 }, /maxSeconds is 1000, at most 189 of this text/],
     ['no time', text, { maxSeconds: 0 }, /^say: maxSeconds is 0/],
     ['a rate out of range', text, { speakingRate: 99 }, /speaking/],
     ['an unknown language', text, { language: 'xx' }, /xx/],
     ['a speaker of another length', text, { speaker: [1, 2, 3] }, /speaker/],
+    ['a guidance that is none', text, { cfgScale: Number.NaN }, /^speech: cfgScale is NaN/],
+    ['something to be unlike out of range', text, { negative: { fmax: 1e5 } }, /fmax is 100000, expected 0 to 24000/],
     ['a seed that is none', text, { sampling: { seed: -1 } }, /^sampling: seed is -1/],
   ] as const)('%s, and goes on', async (_, words, options, message) => {
     const refused = tts.say(words, { ...brief, ...options } as SayOptions)
@@ -134,13 +148,18 @@ test('dispose ends what is being said and frees all', async () => {
   await expect(other.say(text)).rejects.toBeInstanceOf(DeviceError)
 })
 
+const bareConfig = { hidden: 8, trainedSeconds: 30, conditioners: [] }
+const bareCodec = {
+  config: { sampleRate: 44100, hop: 512, codebooks: { count: 9 }, decoder: { strides: [8, 8, 4, 2] } },
+}
+
 test('without espeak-ng says what to install, and IPA goes on', async () => {
   const missing = () => Promise.reject(new InputError('phonemes: npm i @echogarden/espeak-ng-emscripten'))
-  const language = { config: { hidden: 8 }, generate: () => expect.unreachable() }
+  const language = { config: bareConfig, generate: () => expect.unreachable() }
   const voice = {
     language,
     weights: { conditioners: [] },
-    codec: { config: { sampleRate: 44100, hop: 512, codebooks: { count: 9 } } },
+    codec: bareCodec,
   }
   const bare = createTts(voice as never, device, missing, () => {})
   await expect(bare.say('Hello.')).rejects.toThrow('npm i @echogarden/espeak-ng-emscripten')
@@ -155,9 +174,9 @@ describe('what is read', () => {
     },
   }
   const voice = {
-    language: {},
+    language: { config: bareConfig },
     weights: {},
-    codec: { config: { sampleRate: 44100, hop: 512, codebooks: { count: 9 } } },
+    codec: bareCodec,
   }
   const reader = createTts(
     voice as never,
@@ -191,17 +210,18 @@ describe('what is read', () => {
 test('prints how far it is and how it went', () => {
   const line = printSpeechProgress({ frames: 43, expectedFrames: 86, seconds: 2 }, { framesPerSecond: 86 })
   expect(line).toBe('speaking 0.5 s, 0.25 times real time, about 2 s left')
-  const spoken = { samples: new Float32Array(44100), sampleRate: 44100, codes: { frames: 86, data: new Uint16Array() } }
-  const rest = {
-    phonemes: 'haɪ',
-    unknown: ['ß'],
-    seed: 3,
-    ended: 'length',
-    took: { language: 1.5, codec: 0.5, all: 2 },
-  } as const
-  expect(printSpoken({ ...spoken, ...rest })).toEqual([
-    'speech: 1.00 s in 2.0 s (codes 1.5 s, sound 0.5 s), 0.50 times real time, seed 3',
+  const report: SpeechReport = {
+    ...{ sampleRate: 44100, seconds: 1, phonemes: 'haɪ', unknown: ['ß'], seed: 3, ended: 'length', warnings: [] },
+    pieces: [{ text: 'Hi', phonemes: 'haɪ', seconds: 1, ended: 'length', seed: 3 }],
+    took: { first: 0.25, language: 1.5, codec: 0.5, all: 2 },
+  }
+  const said =
+    'speech: 1.00 s in 2.0 s (codes 1.5 s, sound 0.5 s), 0.50 times real time, first sound after 0.25 s, seed 3'
+  expect(printSpoken(report)).toEqual([
+    said,
     'note: the model does not know "ß"',
     'note: it did not come to an end by itself; --max-seconds allows more',
   ])
+  const two = { ...report, pieces: [...report.pieces, ...report.pieces], unknown: [], ended: 'eos' } as const
+  expect(printSpoken(two)).toEqual([said.replace('seed', '2 pieces, seed')])
 })

@@ -154,7 +154,10 @@ describe.each([
     expect(() => rows({ emotion: [1] })).toThrow(InputError)
     expect(() => rows({}, [2, 189, 3])).toThrow(/phonemes has 189, expected an integer below 189/)
     expect(rows({ speaking_rate: [40], fmax: [0] }).rows.length).toBe((conditioners + 1) * model.hidden)
-    const needed = model.weights.map(({ unconditional: _, ...w }) => w)
+    const needed = model.weights.map(({ unconditional: _, ...w }) => ({
+      ...w,
+      config: { ...w.config, unconditional: false },
+    }))
     expect(() => prefixRows(needed, model.hidden, [2, 3], {})).toThrow(/speaker is left out, expected a value/)
   })
 })

@@ -7,6 +7,8 @@ test('reads a config, with defaults for what is left out', () => {
   const c = zonosConfig(fixtureJson('zonos-transformer-tiny/config.json'))
   expect(c).toMatchObject({ hidden: 128, layers: 3, heads: 4, kvHeads: 2, headDim: 32, intermediate: 256, eps: 1e-5 })
   expect(c.interleaved).toBe(true)
+  expect(c.trainedSeconds, 'of the published models').toBe(30)
+  expect(zonosConfig(nano).trainedSeconds).toBe(5)
   expect(c.conditioners).toEqual([
     { name: 'espeak', kind: 'phonemes', unconditional: false },
     { name: 'speaker', kind: 'passthrough', width: 128, unconditional: true },

@@ -20,11 +20,11 @@ const demo = {
   build: { outDir: '../dist-demo', emptyOutDir: true, target: 'es2022' },
 }
 
-/** The package: dist/index.js for every host, dist/cli.js for Node. What npm installs stays outside. */
+/** The package: dist/index.js and dist/server.js for every host, dist/cli.js for Node. What npm installs stays outside. */
 const library = {
   publicDir: false as const,
   build: {
-    lib: { entry: { index: 'src/index.ts', cli: 'src/cli.ts' }, formats: ['es' as const] },
+    lib: { entry: { index: 'src/index.ts', server: 'src/server.ts', cli: 'src/cli.ts' }, formats: ['es' as const] },
     target: 'es2022',
     minify: false,
     sourcemap: true,

@@ -23,7 +23,8 @@ const layers = [
   ['models'],
   ['apps'],
   ['index.ts'],
-  ['cli', 'cli.ts', 'server.ts'],
+  ['server', 'server.ts'], // before the command line, which serves it; Deno and workers use it without
+  ['cli', 'cli.ts'],
 ]
 const layerOf = (path: string): number => layers.findIndex((names) => names.includes(path.split('/')[0]!))
 

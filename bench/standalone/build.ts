@@ -46,7 +46,7 @@ function commit(): string {
 }
 
 /** The tests of what runs on a device; a real GPU changes nothing for the others. */
-const onDevice = /^tests\/(kernels\/.+|models\/.+|device\/.+|apps\/decider\/model)\.test\.ts$/
+const onDevice = /^tests\/(kernels\/.+|models\/.+|device\/.+|apps\/decider\/(model|heldout))\.test\.ts$/
 
 const effects = { moduleSideEffects: true, map: null } // package.json denies them, for src
 

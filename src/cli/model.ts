@@ -2,13 +2,13 @@ import type { Command } from 'commander'
 import { type DownloadProgress, openSource, type Source } from '../index.ts'
 import { byteSize } from '../weights/sizes.ts'
 
-/** Where models come from: flags of every command that loads one. */
-export interface ModelFlags {
+/** How models from elsewhere are had: flags of every command that loads one. */
+export interface CacheFlags {
   readonly cache: boolean
   readonly offline?: true
 }
 
-export const addModelFlags = (command: Command): Command =>
+export const addCacheFlags = (command: Command): Command =>
   command
     .option('--no-cache', 'do not keep what is downloaded: stream it')
     .option('--offline', 'ask nothing of the network: what is not kept is an error')
@@ -16,7 +16,7 @@ export const addModelFlags = (command: Command): Command =>
 /** A checkpoint that is kept once it is downloaded. `live`: shows how the download goes on. */
 export const openModel = (
   where: string,
-  { cache, offline }: ModelFlags,
+  { cache, offline }: CacheFlags,
   live: ((line: string) => void) | undefined,
 ): Source =>
   openSource(where, {

@@ -1,10 +1,11 @@
-import { join } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { printParity } from '../apps/parity/print.ts'
 import { type Device, DeviceError, type DeviceChoice, openDevice, speechParity } from '../index.ts'
-import { CODEC, type Host } from './say.ts'
+import { type Host, inside, liveLine } from './host.ts'
+import { addCacheFlags, type CacheFlags, openModel } from './model.ts'
+import { CODEC } from './say.ts'
 
-interface ParityFlags {
+interface ParityFlags extends CacheFlags {
   readonly model?: string
   readonly codec?: string
   readonly device: DeviceChoice
@@ -13,9 +14,10 @@ interface ParityFlags {
 }
 
 /** `pronounce parity`: how near a GPU in f32, and in f16 where it has that, is to the CPU. Fails where it is not. */
-async function parity(flags: ParityFlags, { root, signal, clear, note }: Host): Promise<void> {
+async function parity(flags: ParityFlags, host: Host): Promise<void> {
+  const { signal, clear, note } = host
   const { model, codec, device: choice, frames, json } = flags
-  const inside = (name: string) => join(root, 'public/models', name)
+  const live = liveLine(host)
   const onWarning = (message: string) => note(`warning: ${message}`)
   const open = async (choice: DeviceChoice, precision: 'auto' | 'f32'): Promise<Device> => {
     const device = await openDevice(choice, { precision, onWarning })
@@ -29,10 +31,10 @@ async function parity(flags: ParityFlags, { root, signal, clear, note }: Host): 
     if (auto.target.operand === 'f16') devices.push(auto)
     else note(`note: ${auto.report.name} has no f16, which is left out`)
     const result = await speechParity(await open('cpu', 'f32'), devices, {
-      model: model ?? inside('zonos-nano'),
-      codec: codec ?? (model === undefined ? inside('dac-nano') : CODEC),
+      model: openModel(model ?? inside(host, 'zonos-nano'), flags, live),
+      codec: openModel(codec ?? (model === undefined ? inside(host, 'dac-nano') : CODEC), flags, live),
       ...{ frames, signal },
-      onStep: process.stderr.isTTY ? (step) => void process.stderr.write(`${clear}parity: ${step}`) : undefined,
+      onStep: live && ((step) => live(`parity: ${step}`)),
     })
     process.stderr.write(clear)
     process.stdout.write(json ? `${JSON.stringify(result)}\n` : printParity(result))
@@ -51,8 +53,7 @@ const count = (text: string): number => {
 
 /** Adds the command to the program. */
 export function addParity(program: Command, host: Host): void {
-  program
-    .command('parity')
+  addCacheFlags(program.command('parity'))
     .description('compare speech on a GPU, in f32 and in f16, with the CPU')
     .option('-m, --model <where>', 'a Zonos checkpoint: folder, URL or hf:owner/name (default: the small voice inside)')
     .option('--codec <where>', `a DAC checkpoint (default: the small one, or with --model ${CODEC})`)

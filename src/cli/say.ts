@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { printSpoken, printSpeechProgress } from '../apps/tts/print.ts'
 import {
@@ -15,13 +14,14 @@ import {
   type Tts,
   type WavFormat,
 } from '../index.ts'
-import { addModelFlags, type ModelFlags, openModel } from './model.ts'
+import { type Host, inside, liveLine, showLoading } from './host.ts'
+import { addCacheFlags, type CacheFlags, openModel } from './model.ts'
 import { findPlayer, playerOutput } from './player.ts'
 import { readDictionary, readPrefix, readSpeaker, readText, type Speaker } from './say_inputs.ts'
 import { type Turn, turnsOf } from './script.ts'
 import { expectWritable, openOutput, type SoundOut } from './sound_out.ts'
 
-interface SayFlags extends ModelFlags {
+interface SayFlags extends CacheFlags {
   readonly file?: string
   readonly output?: string
   readonly stream?: true
@@ -52,21 +52,14 @@ interface SayFlags extends ModelFlags {
   readonly weights: 'auto' | 'q8'
 }
 
-/** What a command has from the program. */
-export interface Host {
-  readonly root: string // of the package
-  readonly signal: AbortSignal
-  readonly clear: string // ends the line of progress
-  readonly note: (line: string) => void
-}
-
 /** Where the codec of the published checkpoints is. */
 export const CODEC = 'hf:descript/dac_44khz'
 /** Seconds between what two voices say. */
 const BETWEEN_TURNS = 0.35
 
 /** `pronounce say`: speech into a WAV file or a player, everything else on stderr. */
-async function say(given: string | undefined, flags: SayFlags, { root, signal, clear, note }: Host): Promise<void> {
+async function say(given: string | undefined, flags: SayFlags, host: Host): Promise<void> {
+  const { signal, clear, note } = host
   const { output, language, model } = flags
   if (output !== undefined) await expectWritable(output) // all that can be wrong comes before the work
   const player = flags.play && (await findPlayer())
@@ -74,11 +67,9 @@ async function say(given: string | undefined, flags: SayFlags, { root, signal, c
   const speakers = await Promise.all((flags.speaker ?? []).map(readSpeaker))
   const names = speakers.map(({ name }) => name)
   const prefix = flags.prefix === undefined ? undefined : await readPrefix(flags.prefix)
-  const inside = (name: string) => join(root, 'public/models', name)
-  const live = process.stderr.isTTY === true
-  const open = (where: string) =>
-    openModel(where, flags, live ? (line) => process.stderr.write(clear + line) : undefined)
-  const source = open(model ?? inside('zonos-nano'))
+  const live = liveLine(host)
+  const open = (where: string) => openModel(where, flags, live)
+  const source = open(model ?? inside(host, 'zonos-nano'))
   const options = { ...(await settings(flags)), signal, onWarning: (message: string) => note(`warning: ${message}`) }
   for (const { name: _, ...speaker } of speakers.length > 0 ? speakers : [{ name: '' }])
     await checkSay(source, { ...options, ...speaker })
@@ -86,10 +77,8 @@ async function say(given: string | undefined, flags: SayFlags, { root, signal, c
   const device = await openDevice(flags.device, { precision: flags.precision, onWarning: options.onWarning })
   try {
     note(`device: ${device.report.line}`)
-    const onLoad = ({ loadedBytes, totalBytes }: { loadedBytes: number; totalBytes: number }) =>
-      void process.stderr.write(`${clear}loading ${Math.round((100 * loadedBytes) / totalBytes)} %`)
-    const codec = open(flags.codec ?? (model === undefined ? inside('dac-nano') : CODEC))
-    const load = { device, codec, weights: flags.weights, signal, onProgress: live ? onLoad : undefined }
+    const codec = open(flags.codec ?? (model === undefined ? inside(host, 'dac-nano') : CODEC))
+    const load = { device, codec, weights: flags.weights, signal, onProgress: live && showLoading(host) }
     const tts = await loadTts(source, load)
     const rate = tts.sampleRate
     if (prefix && prefix.rate !== rate)
@@ -102,7 +91,7 @@ async function say(given: string | undefined, flags: SayFlags, { root, signal, c
       if (player) outs.push(await playerOutput(player, rate))
       const onPhonemes = (phonemes: string) => note(`phonemes: ${phonemes}`)
       const onProgress: SayOptions['onProgress'] = live
-        ? (progress) => void process.stderr.write(`${clear}${printSpeechProgress(progress, tts)}`)
+        ? (progress) => live(printSpeechProgress(progress, tts))
         : undefined
       const said = sayTurns(tts, turnsOf(text, names), speakers, { ...options, audioPrefix, onPhonemes, onProgress })
       for await (const { samples, report } of said) {
@@ -179,7 +168,7 @@ function emotions(text: string): SayOptions['emotion'] {
 
 /** Adds the command to the program. */
 export function addSay(program: Command, host: Host): void {
-  addModelFlags(program.command('say'))
+  addCacheFlags(program.command('say'))
     .description('say a text, into a WAV file')
     .argument('[text]', 'the text, with IPA between slashes where it should be exact; - reads stdin')
     .option('-f, --file <path>', 'the text is in a file; lines that begin with "name:" are said by that --speaker')

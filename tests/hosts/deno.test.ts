@@ -17,3 +17,12 @@ describe.each([
     expect(lingeredMs).toBeLessThan(1000)
   })
 })
+
+test('Deno serves the handler of the server', async () => {
+  const { code, stdout, stderr } = await runDeno('deno_serve.ts')
+  expect(code, stderr).toBe(0)
+  const { direct, served, status } = JSON.parse(stdout)
+  expect(status).toBe(200)
+  expect(served).toBe(direct)
+  expect(JSON.parse(served).answers.refund.noul).toBeGreaterThan(0.5)
+})

@@ -6,16 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/device/tunings.ts'
 import { decodeWav, openDevice, type SpeechParity } from '../../src/index.ts'
 import { type Hub, startHub } from '../weights/hub.ts'
-import { type Finished, root, runNode, start } from './processes.ts'
+import { build, type Finished, root, runNode, start } from './processes.ts'
 
 const text = 'My card was charged twice for the same purchase.'
 const department = ['--question', 'Which department should handle this?', '--options', 'billing,technical,sales']
 const folder = mkdtempSync(join(tmpdir(), 'pronounce-'))
 const decide = (...args: string[]) => runNode(['dist/cli.js', 'decide', ...args])
 
-beforeAll(() => {
-  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' })
-})
+beforeAll(build)
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** It answered, and then ended by itself. */
@@ -126,7 +124,7 @@ describe('exit codes', () => {
     expect(lines[0]).toContain(said)
   })
 
-  test.each([['--help'], ['--version'], ['tune --help']])('0: %s', async (flags) => {
+  test.each([['--help'], ['--version'], ['tune --help'], ['serve --help']])('0: %s', async (flags) => {
     const { code, stdout } = await runNode(['dist/cli.js', ...flags.split(' ')])
     expect(code).toBe(0)
     expect(stdout).not.toBe('')
@@ -246,7 +244,9 @@ test('npm publishes the program, the library, its types and the small model', ()
     expect.arrayContaining([
       'dist/cli.js',
       'dist/index.js',
+      'dist/server.js',
       'dist/types/index.d.ts',
+      'dist/types/server.d.ts',
       'public/models/dac-nano/model.safetensors',
       'public/models/decider-nano/model.safetensors',
       'public/models/zonos-nano/model.safetensors',

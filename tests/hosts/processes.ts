@@ -1,8 +1,23 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../..')
+
+/** Builds dist once in a run of the tests: by the file that comes first, while others wait. */
+export async function build(): Promise<void> {
+  const lock = join(process.env.PRONOUNCE_RUN!, 'build')
+  const done = join(lock, 'done')
+  try {
+    mkdirSync(lock)
+  } catch {
+    while (!existsSync(done)) await new Promise((resolve) => setTimeout(resolve, 100))
+    return
+  }
+  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' })
+  writeFileSync(done, '')
+}
 
 export interface Finished {
   readonly code: number | null // null: a signal ended it
@@ -55,4 +70,11 @@ export const runNode = (args: readonly string[], input?: string): Promise<Finish
 
 /** Deno from npm: a second runtime, with a second WebGPU. */
 export const runDeno = (script: string, ...args: string[]): Promise<Finished> =>
-  run(join(root, 'node_modules/.bin/deno'), ['run', '--quiet', '--allow-read', join('tests/hosts', script), ...args])
+  run(join(root, 'node_modules/.bin/deno'), [
+    'run',
+    '--quiet',
+    '--allow-read',
+    '--allow-net=127.0.0.1',
+    join('tests/hosts', script),
+    ...args,
+  ])

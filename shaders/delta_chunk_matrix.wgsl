@@ -1,6 +1,6 @@
 // delta_chunk on matrix units: f16 operands of products, f32 sums; decays, A and its inverse M = (I + A)^-1 in f32.
 // Per chunk of 64 tokens (rows i, j) and value head, with D, G and A as there:
-//   P[i, j] = (q[i] . k[j]) D[i, j];   x = [W | exp(G) Q | U] with W = (M beta exp(G)) K, U = (M beta) V
+//   P[i, j] = (q[i] . k[j]) D[i, j];   x = [W | exp(G) Q] with W = (M beta exp(G)) K;   U = (M beta) V
 // A workgroup of 16 subgroups owns a chunk of a head. M beta and M beta exp(G) are rounded to f16 once, beside V and K
 // as they are. Rows behind a short last chunk count as zeros and are not written. Much of a short run's time goes into
 // fetching instructions: what is done alike is a loop, and many invocations do little each.
@@ -11,14 +11,15 @@
 @group(0) @binding(1) var<storage, read> gates: array<f32>;          // [T, 2 NV]: g, beta
 @group(0) @binding(2) var<storage, read> segments: array<Segment>;
 @group(0) @binding(3) var<storage, read> chunks: array<vec2u>;       // segment, first token
-@group(0) @binding(4) var<storage, read_write> x: array<X>;          // [T, NV, 2 DK + DV]
+@group(0) @binding(4) var<storage, read_write> x: array<X>;          // [T, NV, 2 DK]
 @group(0) @binding(5) var<storage, read_write> p: array<vec2u>;      // [T, NV, 64]
-@group(0) @binding(6) var<storage, read_write> decay: array<f32>;    // [T, 2 NV]: exp(G), exp(G[last] - G)
+@group(0) @binding(6) var<storage, read_write> u: array<vec4f>;      // [T, NV, DV]
+@group(0) @binding(7) var<storage, read_write> decay: array<f32>;    // [T, 2 NV]: exp(G), exp(G[last] - G)
 
 const WORKGROUP = 16 * SUBGROUP;
 const DK8 = DK / 8;
 const DV8 = DV / 8;
-const X_WIDE = 2 * DK8 + DV8;
+const X_WIDE = 2 * DK8;
 const WIDE = max(DK8, DV8) + 1; // of a row of Q, K and V
 // q . k, then L and R, then V come where Q was; W and U at last over all.
 const K_AT = 0;

@@ -9,12 +9,13 @@
 //   const NK, NV, DK, DV (of 16, at most 128), CHANNELS, SUBGROUP (at least 32)
 
 @group(0) @binding(0) var<storage, read> qkv: array<QKV>;            // [T, CHANNELS]: q^, k^, v
-@group(0) @binding(1) var<storage, read> x: array<X>;                // [T, NV, 2 DK + DV]: W, Q, U
+@group(0) @binding(1) var<storage, read> x: array<X>;                // [T, NV, 2 DK]: W, Q
 @group(0) @binding(2) var<storage, read> p: array<P>;                // [T, NV, 64], zeros behind the diagonal
 @group(0) @binding(3) var<storage, read> decay: array<f32>;          // [T, 2 NV]: exp(G), exp(G[last] - G)
-@group(0) @binding(4) var<storage, read> segments: array<Segment>;
-@group(0) @binding(5) var<storage, read_write> o: array<vec4f>;      // [T, NV, DV]
-@group(0) @binding(6) var<storage, read_write> state: array<vec4f>;  // [slot, NV, DK, DV]
+@group(0) @binding(4) var<storage, read> u: array<vec4f>;            // [T, NV, DV]
+@group(0) @binding(5) var<storage, read> segments: array<Segment>;
+@group(0) @binding(6) var<storage, read_write> o: array<vec4f>;      // [T, NV, DV]
+@group(0) @binding(7) var<storage, read_write> state: array<vec4f>;  // [slot, NV, DK, DV]
 
 const WORKGROUP = 8 * SUBGROUP;
 const WQ_COUNT = (CHUNK * 2 * DK8 + WORKGROUP - 1) / WORKGROUP; // vec4u of an invocation, at most 8
@@ -50,7 +51,6 @@ fn main(
   let row = lane / 2; let side = lane % 2; // of S and of V': eight columns
   let sums = min(SUMS_AT + row * 4 + side * 2, SIZE - 2);
   let own = N_AT + row * N_WIDE + side;
-  let u_at = (row * NV + n) * X_WIDE + 2 * DK8 + column / 2 + side;
   let o_at = row * O_WIDE + n * (DV / 4) + column + 2 * side;
   let s_at = (n * DK + row) * (DV / 4) + column + 2 * side;
   var s0: vec4f; var s1: vec4f;
@@ -66,9 +66,10 @@ fn main(
   var wq_more = read_x(x0 + wq_at_then, wq_then, rows, WQ_MORE);
   var k = read_k(segment.start * (CHANNELS / 8) + k_at, k_row, rows, K_COUNT);
   var p_own = read_p(segment.start * NV * 8 + p_at, p_row, rows, P_COUNT);
-  var u: vec4u; var remains: f32;
+  var u0: vec4f; var u1: vec4f; var remains: f32;
   if (row < rows) {
-    u = x[x0 + u_at];
+    u0 = u[segment.start * O_WIDE + o_at];
+    u1 = u[segment.start * O_WIDE + o_at + 1];
     remains = decay[(segment.start + row) * 2 * NV + NV + n];
   }
   if (row < DK) { tile[own] = halves(s0, s1); }
@@ -94,8 +95,8 @@ fn main(
     workgroupBarrier();
 
     if (row < CHUNK) { // zeros behind the last token
-      let v0 = vec4f(unpack2x16float(u.x), unpack2x16float(u.y)) - floats(sums);
-      let v1 = vec4f(unpack2x16float(u.z), unpack2x16float(u.w)) - floats(sums + 1);
+      let v0 = u0 - floats(sums);
+      let v1 = u1 - floats(sums + 1);
       tile[own] = halves(v0, v1);
       tile[own + CHUNK * N_WIDE] = halves(v0 * remains, v1 * remains);
     }
@@ -105,9 +106,11 @@ fn main(
 
     k = read_k(next * (CHANNELS / 8) + k_at, k_row, next_rows, K_COUNT);
     p_own = read_p(next * NV * 8 + p_at, p_row, next_rows, P_COUNT);
-    u = vec4u();
+    u0 = vec4f();
+    u1 = vec4f();
     if (row < next_rows) {
-      u = x[next * NV * X_WIDE + u_at];
+      u0 = u[next * O_WIDE + o_at];
+      u1 = u[next * O_WIDE + o_at + 1];
       remains = decay[(next + row) * 2 * NV + NV + n];
     }
     if (subgroup * 16 < DK) {

@@ -67,13 +67,13 @@ fn add_column(y: Sums, a: Left, at: u32, j: u32, part: u32, further: u32, count:
   return add(a, subgroupMatrixLoad<Right, row_major>(&tile, begin, WIDE), y);
 }
 
-// Columns 16 `further` .. of W and U: as rows of floats in workgroup memory, and from there to x.
+// Columns 16 `further` .. of W and U: as rows of floats in workgroup memory, and from there to x and u.
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
-fn put_out(i: u32, part: u32, w: Sums, u: Sums, further: u32) {
+fn put_out(i: u32, part: u32, w: Sums, of_v: Sums, further: u32) {
   let at = i * 16 * OUT_WIDE + part * 4;
   const MOST = SIZE - 15 * OUT_WIDE - 4;
   if ((further + part) * 16 < DK) { subgroupMatrixStore<row_major>(&tile, min(at, MOST), w, OUT_WIDE); }
-  if ((further + part) * 16 < DV) { subgroupMatrixStore<row_major>(&tile, min(at + W_PART / 4, MOST), u, OUT_WIDE); }
+  if ((further + part) * 16 < DV) { subgroupMatrixStore<row_major>(&tile, min(at + W_PART / 4, MOST), of_v, OUT_WIDE); }
 }
 fn write_out(lane: u32, further: u32, rows: u32, token: u32, n: u32) {
   for (var i = lane; i < rows * 16; i += WORKGROUP) {
@@ -82,7 +82,13 @@ fn write_out(lane: u32, further: u32, rows: u32, token: u32, n: u32) {
     let is_u = i % 16 >= 8;
     if (further * 2 + c >= select(u32(DK8), DV8, is_u)) { continue; }
     let at = min(row * OUT_WIDE + select(0, u32(W_PART / 4), is_u) + c * 2, SIZE - 2);
-    let to = select(0, u32(2 * DK8), is_u) + further * 2 + c;
-    x[((token + row) * NV + n) * X_WIDE + to] = halves(bitcast<vec4f>(tile[at]), bitcast<vec4f>(tile[at + 1]));
+    let a = bitcast<vec4f>(tile[at]);
+    let b = bitcast<vec4f>(tile[at + 1]);
+    let to = further * 2 + c;
+    if (is_u) {
+      let first = (((token + row) * NV + n) * DV8 + to) * 2;
+      u[first] = a;
+      u[first + 1] = b;
+    } else { x[((token + row) * NV + n) * X_WIDE + to] = halves(a, b); }
   }
 }

@@ -2,7 +2,7 @@
 // that an invocation carries. Rows behind the last token are zeros.
 // needs: qkv, x, p; lib/delta_fragments, its constants
 const DK8 = DK / 8;
-const X_WIDE = 2 * DK8 + DV / 8; // of a row of x
+const X_WIDE = 2 * DK8; // of a row of x
 const WQ_WIDE = 2 * DK8 + 1; // of a row of W | Q
 const K_WIDE = DK8 + 1;
 const P_WIDE = CHUNK / 8 + 1;

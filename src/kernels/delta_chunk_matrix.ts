@@ -15,8 +15,10 @@ import { expectMatrix, matrixFeatures } from './lib/delta_matrix.ts'
 
 /** What `deltaScanMatrix` needs of every chunk; rows are tokens, so a short last chunk is not padded. */
 export interface MatrixChunks {
-  /** ['T', NV·(2·DK + DV)] f16: [W | exp(G_i) q_i | U] per value head. */
+  /** ['T', NV·2·DK] f16: [W | exp(G_i) q_i] per value head. */
   readonly x: Tensor
+  /** ['T', NV·DV] f32. */
+  readonly u: Tensor
   /** ['T', NV·64] f16: a token's row of P per value head, zeros behind the diagonal. */
   readonly p: Tensor
   /** ['T', 2·NV] f32: [exp(G_i) | exp(G_last − G_i)], G the sum of g from the chunk's start. */
@@ -46,8 +48,9 @@ export function deltaChunkMatrix(
   return record(kernel, {
     reads: { qkv, gates, segments, chunks },
     writes: {
-      x: { shape: ['T', NV * (2 * DK + DV)], format: 'f16' },
+      x: { shape: ['T', NV * 2 * DK], format: 'f16' },
       p: { shape: ['T', NV * CHUNK], format: 'f16' },
+      u: { shape: ['T', NV * DV] },
       decay: { shape: ['T', 2 * NV] },
     },
     constants: { ...constants, SUBGROUP: target.subgroupSize! },
@@ -58,30 +61,30 @@ export function deltaChunkMatrix(
 const kernel: Kernel = {
   name: 'delta_chunk_matrix',
   reads: ['qkv', 'gates', 'segments', 'chunks'],
-  writes: ['x', 'p', 'decay'],
+  writes: ['x', 'p', 'u', 'decay'],
   packed: ['qkv', 'x', 'p'],
   requires: matrixFeatures,
   optional: true,
   shader: [segment, fragments, decayPiece, chunkDecays, inverse, operands, source],
   cost: ({ NK, NV, DK, DV }, { T }) => ({
     flops: T * NV! * CHUNK * (3 * DK! + DV!),
-    bytes: T * (4 * NK! * DK! + NV! * (4 * DV! + 4 * DK! + 2 * CHUNK + 16)),
+    bytes: T * (4 * NK! * DK! + NV! * (6 * DV! + 4 * DK! + 2 * CHUNK + 16)),
   }),
   cpu(views, constants, counts) {
     const { NK, NV, DK, DV, CHANNELS } = constants as Record<'NK' | 'NV' | 'DK' | 'DV' | 'CHANNELS', number>
-    const { qkv, x, decay } = views
+    const { qkv, x, u, decay } = views
     const { T } = counts
     const uw = new Float32Array(T * NV * (DV + DK))
     deltaChunkKernel.cpu({ ...views, uw }, constants, counts)
     for (let t = 0; t < T; t++)
       for (let h = 0; h < NV; h++) {
         const row = (t * NV + h) * (DV + DK)
-        const to = (t * NV + h) * (2 * DK + DV)
+        const to = (t * NV + h) * 2 * DK
         const q = t * CHANNELS + Math.floor(h / (NV / NK)) * DK
         const grown = decay![t * 2 * NV + h]!
         x!.set(uw.subarray(row + DV, row + DV + DK), to)
         for (let d = 0; d < DK; d++) x![to + DK + d] = grown * qkv![q + d]!
-        x!.set(uw.subarray(row, row + DV), to + 2 * DK)
+        u!.set(uw.subarray(row, row + DV), (t * NV + h) * DV)
       }
   },
 }

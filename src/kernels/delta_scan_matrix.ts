@@ -17,25 +17,26 @@ import { advanceStates } from './lib/delta_states.ts'
  */
 export function deltaScanMatrix(
   qkv: Tensor,
-  { x, p, decay }: MatrixChunks,
+  { x, p, u, decay }: MatrixChunks,
   state: Tensor,
   { segments }: { readonly segments: Tensor },
   dims: DeltaDims,
 ): Tensor {
-  const { target } = graphOf('delta_scan_matrix', { qkv, x, p, decay, segments })
+  const { target } = graphOf('delta_scan_matrix', { qkv, x, p, decay, u, segments })
   const constants = deltaConstants('delta_scan_matrix', dims)
   const { NV, DK, DV, CHANNELS } = constants
   expectMatrix('delta_scan_matrix', target, dims)
   expectShape('delta_scan_matrix', 'qkv', qkv, ['T', CHANNELS])
-  expectShape('delta_scan_matrix', 'x', x, ['T', NV * (2 * DK + DV)])
+  expectShape('delta_scan_matrix', 'x', x, ['T', NV * 2 * DK])
   expectShape('delta_scan_matrix', 'p', p, ['T', NV * CHUNK])
+  expectShape('delta_scan_matrix', 'u', u, ['T', NV * DV])
   expectShape('delta_scan_matrix', 'decay', decay, ['T', 2 * NV])
   expectShape('delta_scan_matrix', 'state', state, ['*', NV, DK, DV])
   expectShape('delta_scan_matrix', 'segments', segments, tableShapes.segments)
   for (const [name, t] of Object.entries({ qkv, x, p })) expectFormat('delta_scan_matrix', name, t, 'f16')
-  for (const [name, t] of Object.entries({ decay, state })) expectFormat('delta_scan_matrix', name, t, 'f32')
+  for (const [name, t] of Object.entries({ decay, u, state })) expectFormat('delta_scan_matrix', name, t, 'f32')
   return record(kernel, {
-    reads: { qkv, x, p, decay, segments },
+    reads: { qkv, x, p, decay, u, segments },
     writes: { o: { shape: ['T', NV * DV] }, state },
     constants: { ...constants, SUBGROUP: target.subgroupSize! },
     workgroups: ({ S }) => [(NV * DV) / TILE, S, 1],
@@ -46,7 +47,7 @@ const TILE = 16 // columns of S to a workgroup: those of a fragment
 
 const kernel: Kernel = {
   name: 'delta_scan_matrix',
-  reads: ['qkv', 'x', 'p', 'decay', 'segments'],
+  reads: ['qkv', 'x', 'p', 'decay', 'u', 'segments'],
   writes: ['o', 'state'],
   packed: ['qkv', 'x', 'p'],
   requires: matrixFeatures,
@@ -54,9 +55,9 @@ const kernel: Kernel = {
   shader: [segment, fragments, operands, source],
   cost: ({ NK, NV, DK, DV }, { T, S }) => ({
     flops: T * NV! * DV! * (6 * DK! + CHUNK),
-    bytes: T * (2 * NK! * DK! + NV! * (6 * DV! + 4 * DK! + 2 * CHUNK + 8)) + 8 * S * NV! * DK! * DV!,
+    bytes: T * (2 * NK! * DK! + NV! * (8 * DV! + 4 * DK! + 2 * CHUNK + 8)) + 8 * S * NV! * DK! * DV!,
   }),
-  cpu({ qkv, x, p, decay, segments, o, state }, constants, { S }) {
+  cpu({ qkv, x, p, decay, u, segments, o, state }, constants, { S }) {
     const { NK, NV, DK, DV, CHANNELS } = constants as Record<'NK' | 'NV' | 'DK' | 'DV' | 'CHANNELS', number>
     advanceStates(segments!, state!, constants, S, (S1, start, length, h) => {
       for (let first = start; first < start + length; first += CHUNK)
@@ -69,8 +70,8 @@ const kernel: Kernel = {
       for (let i = 0; i < n; i++) {
         const at = (first + i) * NV + h
         const out = new Float64Array(DV)
-        const w = at * (2 * DK + DV)
-        for (let c = 0; c < DV; c++) v[i * DV + c] = x![w + 2 * DK + c]!
+        const w = at * 2 * DK
+        for (let c = 0; c < DV; c++) v[i * DV + c] = u![at * DV + c]!
         for (let d = 0; d < DK; d++)
           for (let c = 0; c < DV; c++) {
             v[i * DV + c]! -= x![w + d]! * S1[d * DV + c]!

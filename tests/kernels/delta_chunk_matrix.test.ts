@@ -13,7 +13,7 @@ const dims = { keyHeads: 1, valueHeads: 2, keyWidth: 32, valueWidth: 16 }
 
 /** The f16 results are read as products with a unit matrix. */
 function chunkCase(data: DeltaData): Case {
-  const { valueHeads: NV, keyWidth: DK, valueWidth: DV } = data.dims
+  const { valueHeads: NV, keyWidth: DK } = data.dims
   const { counts, operands } = deltaOperands(data)
   const { state: _, ...rest } = operands
   const unit = (n: number): Operand => ({
@@ -23,11 +23,11 @@ function chunkCase(data: DeltaData): Case {
   })
   return {
     counts,
-    operands: { ...rest, qkv: { ...rest.qkv, format: 'f16' }, unitX: unit(NV * (2 * DK + DV)), unitP: unit(NV * 64) },
+    operands: { ...rest, qkv: { ...rest.qkv, format: 'f16' }, unitX: unit(NV * 2 * DK), unitP: unit(NV * 64) },
     op: ({ qkv, gates, segments, chunks, unitX, unitP }, graph) => {
       const tables = { segments: segments!, chunks: chunks! }
-      const { x, p, decay } = onUnits(graph, () => deltaChunkMatrix(qkv!, gates!, tables, data.dims))
-      return { x: linear(x, unitX!), p: linear(p, unitP!), decay }
+      const { x, p, u, decay } = onUnits(graph, () => deltaChunkMatrix(qkv!, gates!, tables, data.dims))
+      return { x: linear(x, unitX!), p: linear(p, unitP!), u, decay }
     },
     tolerance: 2e-3, // of operands about 1, rounded to f16 by up to 2^-11 of them, in sums of up to 64
     kernels: ['delta_chunk_matrix', 'linear', 'linear'],

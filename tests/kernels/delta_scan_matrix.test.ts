@@ -20,7 +20,7 @@ function scanCase(rows: readonly number[], withState: boolean): Case {
   const { valueHeads: NV, keyWidth: DK, valueWidth: DV } = dims
   const { counts, operands } = inHalves(randomDelta(dims, rows, 3, withState))
   const { qkv, state, segments } = operands
-  const wide = NV * (2 * DK + DV)
+  const wide = NV * 2 * DK
   const position = rows.flatMap((length) => Array.from({ length }, (_, i) => i % 64))
   const p = noise(counts.T * NV * 64, 21).map((v, i) => (i % 64 > position[Math.floor(i / (NV * 64))]! ? 0 : v / 8))
   return {
@@ -31,11 +31,12 @@ function scanCase(rows: readonly number[], withState: boolean): Case {
       qkv,
       x: { shape: ['T', wide], format: 'f16', data: noise(counts.T * wide, 22).map((v) => v / 16) },
       p: { shape: ['T', NV * 64], format: 'f16', data: p },
+      u: { shape: ['T', NV * DV], data: noise(counts.T * NV * DV, 23).map((v) => v / 16) },
       decay: { shape: ['T', 2 * NV], data: noise(counts.T * 2 * NV, 24).map((v) => (1 + v) / 2) },
     },
-    op: ({ qkv, x, p, decay, state, segments }, graph) => ({
+    op: ({ qkv, x, p, u, decay, state, segments }, graph) => ({
       o: onUnits(graph, () =>
-        deltaScanMatrix(qkv!, { x: x!, p: p!, decay: decay! }, state!, { segments: segments! }, dims),
+        deltaScanMatrix(qkv!, { x: x!, p: p!, u: u!, decay: decay! }, state!, { segments: segments! }, dims),
       ),
       state: state!,
     }),
@@ -59,8 +60,9 @@ test.each(compiled)('compiles under Tint: heads of $keyWidth and $valueWidth', a
   const { keyHeads: NK, valueHeads: NV, keyWidth: DK, valueWidth: DV } = d
   const qkv = graph.input('qkv', ['T', 2 * NK * DK + NV * DV], 'f16')
   const chunks = {
-    x: graph.input('x', ['T', NV * (2 * DK + DV)], 'f16'),
+    x: graph.input('x', ['T', NV * 2 * DK], 'f16'),
     p: graph.input('p', ['T', NV * 64], 'f16'),
+    u: graph.input('u', ['T', NV * DV]),
     decay: graph.input('decay', ['T', 2 * NV]),
   }
   const state = graph.input('state', ['*', NV, DK, DV])
@@ -121,10 +123,15 @@ test('wrong shapes are named', () => {
   const state = g.input('state', ['*', 2, 32, 32])
   const p = g.input('p', ['T', 128], 'f16')
   const qkv = g.input('qkv', ['T', 192], 'f16')
-  const chunks = { x: g.input('x', ['T', 192], 'f16'), p, decay: g.input('decay', ['T', 4]) }
+  const chunks = {
+    x: g.input('x', ['T', 128], 'f16'),
+    p,
+    u: g.input('u', ['T', 64]),
+    decay: g.input('decay', ['T', 4]),
+  }
   const scan = (given: object, into = state) => deltaScanMatrix(qkv, { ...chunks, ...given }, into, tables, dims)
   expect(() => scan({ decay: p })).toThrow(ShapeError)
   expect(() => scan({ decay: p })).toThrow('decay (p) has shape [T,128], expected [T,4]')
   expect(() => scan({}, p)).toThrow('state (p) has shape [T,128], expected [*,2,32,32]')
-  expect(() => scan({ x: g.input('wide', ['T', 192]) })).toThrow('x (wide) has format f32, expected f16')
+  expect(() => scan({ x: g.input('wide', ['T', 128]) })).toThrow('x (wide) has format f32, expected f16')
 })

@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import type { Plugin } from 'vite'
 import { defineConfig } from 'vitest/config'
-import { standalone } from './bench/standalone/build.ts'
+import { commit, standalone } from './bench/standalone/build.ts'
+import { contentSecurityPolicy, licences, offlineList } from './demo/build.ts'
+import pronounce from './package.json' with { type: 'json' }
 
 /** `import source from 'x.wgsl' with { type: 'text' }`, which Deno understands without help. */
 const wgsl: Plugin = {
@@ -16,8 +19,25 @@ const demo = {
   root: 'demo',
   base: './',
   publicDir: '../public',
-  optimizeDeps: { exclude: ['webgpu'] }, // Node's; a browser has its own
-  build: { outDir: '../dist-demo', emptyOutDir: true, target: 'es2022' },
+  define: { __COMMIT__: JSON.stringify(commit()), __VERSION__: JSON.stringify(pronounce.version) },
+  optimizeDeps: { exclude: ['webgpu', 'sharp', '@echogarden/espeak-ng-emscripten'] }, // Node's; its data lies beside it
+  worker: { format: 'es' as const, plugins: () => [wgsl], rolldownOptions: { external: ['sharp'] } }, // Node's
+  build: {
+    outDir: '../dist-demo',
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0, // data: URLs are no part of the policy
+    rolldownOptions: {
+      input: {
+        index: join(import.meta.dirname, 'demo/index.html'),
+        service_worker: join(import.meta.dirname, 'demo/service_worker.ts'),
+      },
+      output: {
+        entryFileNames: ({ name }: { name: string }) =>
+          name === 'service_worker' ? '[name].js' : 'assets/[name]-[hash].js',
+      },
+    },
+  },
 }
 
 /** The package: dist/index.js and dist/server.js for every host, dist/cli.js for Node. What npm installs stays outside. */
@@ -34,11 +54,12 @@ const library = {
 
 export default defineConfig(({ mode }) => ({
   ...(mode === 'demo' ? demo : (standalone[mode] ?? library)),
-  plugins: [wgsl, standalone[mode]?.plugins],
+  plugins: [wgsl, standalone[mode]?.plugins, mode === 'demo' && [contentSecurityPolicy, licences, offlineList]],
   test: {
     include: ['tests/**/*.test.ts'],
     globalSetup: 'tests/hosts/setup.ts',
     pool: 'forks' as const,
+    expect: { poll: { timeout: 30_000 } }, // pages share the machine with other tests
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

@@ -1,17 +1,10 @@
 import { loadDecider } from '../src/apps/decider/load.ts'
 import type { Decider } from '../src/apps/decider/api.ts'
+import { arms } from '../demo/engine/arms.ts'
 import type { Bench } from './bench.ts'
 import { identify } from './checkpoint.ts'
 import { watched, without } from './devices.ts'
 import { type Case, interleave, median, origin } from './measure.ts'
-
-/** What each arm does without. `conv` has the fused convolution, `reference` has not; both run token by token. */
-const tokenByToken = ['delta_chunk', 'delta_scan']
-export const arms: Readonly<Record<string, readonly string[]>> = {
-  reference: [...tokenByToken, 'conv_prepare'],
-  conv: tokenByToken,
-  optimized: [],
-}
 
 const question = {
   question: 'Which department should handle this?',

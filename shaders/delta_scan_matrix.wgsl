@@ -56,8 +56,7 @@ fn main(
   var s0: vec4f; var s1: vec4f;
   if (segment.state_from != 0 && row < DK) {
     let at = segment.state_from * (NV * DK * DV / 4) + s_at;
-    s0 = state[at];
-    s1 = state[at + 1];
+    s0 = state[at]; s1 = state[at + 1];
   }
 
   var rows = min(CHUNK, segment.length);
@@ -106,8 +105,7 @@ fn main(
 
     k = read_k(next * (CHANNELS / 8) + k_at, k_row, next_rows, K_COUNT);
     p_own = read_p(next * NV * 8 + p_at, p_row, next_rows, P_COUNT);
-    u0 = vec4f();
-    u1 = vec4f();
+    u0 = vec4f(); u1 = vec4f();
     if (row < next_rows) {
       u0 = u[next * O_WIDE + o_at];
       u1 = u[next * O_WIDE + o_at + 1];
@@ -147,7 +145,6 @@ fn main(
 
   if (segment.state_to != 0 && row < DK) {
     let at = segment.state_to * (NV * DK * DV / 4) + s_at;
-    state[at] = s0;
-    state[at + 1] = s1;
+    state[at] = s0; state[at + 1] = s1;
   }
 }

@@ -92,6 +92,8 @@ export { randomVoice } from './models/zonos/voice.ts'
 export { applyDictionary, type Pronunciations } from './text/dictionary.ts'
 export { type NumberStyle, numberStyleOf, readNumbers } from './text/numbers.ts'
 export { type SentenceOptions, sentences } from './text/sentences.ts'
+/** The languages that Zonos knows, by espeak-ng's codes. */
+export { languages } from './text/languages.ts'
 /** Text to IPA by espeak-ng, which is a package of its own. */
 export { openPhonemizer, type Phonemizer } from './text/phonemes.ts'
 /** Models that were loaded from elsewhere, kept for the next time. */

@@ -6,10 +6,11 @@ import type { Plugin, UserConfig } from 'vite'
 const root = join(import.meta.dirname, '../..')
 const outDir = join(root, '.cache/bench')
 
-/** `vite build --mode bench`: .cache/bench/run.mjs. `vite build --mode gputests`: .cache/bench/tests.mjs. */
+/** `vite build --mode bench`: .cache/bench/run.mjs, and so on. `vite build --mode gputests`: .cache/bench/tests.mjs. */
 export const standalone: Readonly<Record<string, UserConfig>> = {
   bench: single('bench/run.ts', 'run'),
   likeness: single('bench/likeness.ts', 'likeness'),
+  browser: installed(single('bench/browser.ts', 'browser')),
   gputests: {
     ...single('bench/standalone/main.ts', 'tests'),
     resolve: { alias: { vitest: join(import.meta.dirname, 'vitest.ts') } },
@@ -36,7 +37,18 @@ function single(entry: string, name: string): UserConfig {
   }
 }
 
-function commit(): string {
+/** The same, beside what npm has installed: a browser cannot be driven by one file alone. */
+function installed(config: UserConfig): UserConfig {
+  const external = (id: string) => /^(node:|[a-z@])/.test(id) && !id.endsWith('.json')
+  return {
+    ...config,
+    ssr: {},
+    build: { ...config.build, rolldownOptions: { ...config.build!.rolldownOptions, external } },
+  }
+}
+
+/** Of this working tree, for results. */
+export function commit(): string {
   try {
     const args = ['describe', '--always', '--dirty', '--abbrev=40']
     return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()

@@ -1,0 +1,4 @@
+import { flows } from './page_flows.ts'
+
+// On WebGPU, which SwiftShader computes here.
+flows('webgpu')

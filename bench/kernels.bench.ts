@@ -5,14 +5,14 @@ import { embedding } from '../src/kernels/embedding.ts'
 import { hash } from '../src/kernels/fill_random.ts'
 import { randomOperands } from '../src/kernels/tune/operands.ts'
 import { pickedPlan, recordProduct } from '../src/kernels/tune/product.ts'
-import { products } from '../src/models/qwen3_5/products.ts'
+import { products, visionProducts } from '../src/models/qwen3_5/products.ts'
 import { textSession } from '../src/models/qwen3_5/session.ts'
 import type { Bench, BenchOptions } from './bench.ts'
 import { type Gemm, profileGraph, timeGemm } from './gemm.ts'
 import { median, origin, type Row } from './measure.ts'
 import { byKernel, classOf, type Peaks, typical } from './profile.ts'
 import { randomModel } from './random_model.ts'
-import { type ShapeName, shape } from './shapes.ts'
+import { type ShapeName, shape, visionShape } from './shapes.ts'
 import { sweepLinear } from './sweep.ts'
 
 /** What torch_baseline.py writes. */
@@ -28,7 +28,7 @@ export const kernels: Bench = async (device, options, note) => {
   const cube: Gemm = { name: 'cube', M: 4096, N: 4096, K: 4096, use: 'store' }
   const gemms = [
     ...shapes.flatMap((model) =>
-      products(shape(model)).flatMap(({ name, N, K, use }) =>
+      [...products(shape(model)), ...visionProducts(visionShape(model))].flatMap(({ name, N, K, use }) =>
         heights.map((M) => ({ name: `${model} ${name}`, M, N, K, use })),
       ),
     ),

@@ -10,8 +10,9 @@ import { prefill } from './prefill.bench.ts'
 import { prefix } from './prefix.bench.ts'
 import { questions } from './questions.bench.ts'
 import { tts } from './tts.bench.ts'
+import { vision } from './vision.bench.ts'
 
-const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix, questions, tts }
+const benches: Readonly<Record<string, Bench>> = { prefill, kernels, arms: armsBench, prefix, questions, tts, vision }
 
 const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(benches).join(', ')}
 
@@ -22,8 +23,8 @@ const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(be
   --software           lets a software adapter pass; its times say nothing about GPUs
   --without A,B        features to do without: shader-f16, subgroups, chromium-experimental-subgroup-matrix
   --disable A,B        variants to do without, by kernel name
-  --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels); tts knows tiny alone
-  --limit TOKENS       skips what is longer (prefill, kernels, questions)
+  --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels, vision); tts knows tiny alone
+  --limit TOKENS       skips what is longer (prefill, kernels, questions), images of more patches (vision)
   --heights A,B        rows of the products; default 64,256,1024 (kernels)
   --sweep linear       every plan that fits a product; --plan TEXT: whose name begins so (kernels)
   --baseline FILE      of torch_baseline.py on this machine, for shares of cuBLAS and ratios (kernels, tts)

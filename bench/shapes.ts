@@ -1,10 +1,16 @@
-import { type TextConfig, textConfig } from '../src/models/qwen3_5/config.ts'
-import { type PublishedSize, publishedConfig, publishedJson } from '../src/models/qwen3_5/published.ts'
+import { type TextConfig, textConfig, type VisionConfig } from '../src/models/qwen3_5/config.ts'
+import { type PublishedSize, publishedConfig, publishedJson, publishedVision } from '../src/models/qwen3_5/published.ts'
 
 export type ShapeName = 'tiny' | PublishedSize
 
 /** The published Qwen3.5 text models; `tiny` is for smoke tests. */
 export const shape = (name: ShapeName): TextConfig => (name === 'tiny' ? tiny() : publishedConfig(name))
+
+/** Their vision towers. */
+export const visionShape = (name: ShapeName): VisionConfig =>
+  name === 'tiny' ? { ...publishedVision('0.8B'), ...tinyVision } : publishedVision(name)
+
+const tinyVision = { hidden: 128, intermediate: 256, depth: 2, heads: 2, headDim: 64, side: 16, out: 64 }
 
 function tiny(): TextConfig {
   const json = publishedJson('0.8B')

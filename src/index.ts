@@ -23,10 +23,12 @@ export type {
   Decision,
   JsonOptions,
   PackedAnswer,
+  PackedItem,
   PackedQuestion,
   Schema,
   Usage,
 } from './apps/decider/api.ts'
+export type { ImageOptions } from './apps/decider/images.ts'
 export { Float, type JsonValue } from './apps/decider/json.ts'
 /** Reads JSON so that states keep their keys in order and their numbers as they are written. */
 export { parseJson } from './apps/decider/json_reader.ts'
@@ -83,6 +85,9 @@ export { type TuneOptions, type TuneProgress, tune } from './kernels/tune/tune.t
 export type { Tuned, TunedHeight } from './kernels/tune/tune_product.ts'
 /** WAV files of one channel and many, in and out. */
 export { decodeWav, encodeWav, mono, type Sound, type WavFormat, wavHeader, wavSamples } from './media/wav.ts'
+/** The pixels of an image, as `decide` reads them. */
+export { type ImageInput, type RgbaPixels, readImage } from './media/image.ts'
+export type { RgbImage } from './media/pixels.ts'
 export type { Conditions, Emotions } from './models/zonos/conditions.ts'
 export type { Codes } from './models/zonos/delay.ts'
 export type { Sampling } from './models/zonos/sampler.ts'

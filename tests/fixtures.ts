@@ -34,7 +34,7 @@ export interface Stored {
   readonly data: Float32Array
 }
 
-/** The tensors of a fixture file as floats (F32, I32). */
+/** The tensors of a fixture file as floats (F32, I32, U8). */
 export function fixtureTensors(path: string): {
   names: string[]
   metadata: Readonly<Record<string, string>>
@@ -56,6 +56,7 @@ export function fixtureTensors(path: string): {
       const bytes = Uint8Array.from(file.subarray(8 + length + begin, 8 + length + end)).buffer
       if (entry.dtype === 'F32') return { shape: entry.shape, data: new Float32Array(bytes) }
       if (entry.dtype === 'I32') return { shape: entry.shape, data: Float32Array.from(new Int32Array(bytes)) }
+      if (entry.dtype === 'U8') return { shape: entry.shape, data: Float32Array.from(new Uint8Array(bytes)) }
       throw new Error(`fixture ${path}: ${name} is ${entry.dtype}`)
     },
   }

@@ -30,7 +30,7 @@ function single(entry: string, name: string): UserConfig {
       emptyOutDir: false,
       target: 'node20',
       rolldownOptions: {
-        external: (id) => id === 'webgpu' || id.startsWith('node:'),
+        external: (id) => ['webgpu', 'sharp'].includes(id) || id.startsWith('node:'),
         output: { entryFileNames: `${name}.mjs`, codeSplitting: false },
       },
     },

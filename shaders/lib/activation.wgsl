@@ -26,3 +26,20 @@ fn tanh_of(x: f32) -> f32 {
   let e = exp(-2.0 * abs(x));
   return sign(x) * (1.0 - e) / (1.0 + e);
 }
+
+// erfc(z) for z >= 0, off by a few 1e-7: t exp(-z^2 + p(t)), t = 1 / (1 + z / 2), with p fitted to 40 digits of erfc.
+fn erfc_of(z: f32) -> f32 {
+  let t = 1.0 / (1.0 + 0.5 * z);
+  let high = -0.0802804316 + t * (-0.696251899 + t * (1.15673376 + t * (-0.680827178 + t * 0.144930214)));
+  let p = -1.265448 + t * (0.998632783 + t * (0.386640412 + t * (0.0346028002 + t * (0.00126758597 + t * high))));
+  return t * exp(max(p - z * z, -87.0));
+}
+
+// x P(X <= x) of a normal X, by the error function.
+fn gelu(x: f32) -> f32 {
+  let tail = 0.5 * erfc_of(abs(x) * 0.70710678);
+  return x * select(tail, 1.0 - tail, x >= 0.0);
+}
+
+// The same by PyTorch's 'tanh' formula: x (1 + tanh(u)) / 2 = x sigmoid(2u).
+fn gelu_tanh(x: f32) -> f32 { return x * sigmoid(1.5957691216 * (x + 0.044715 * x * x * x)); }

@@ -36,6 +36,9 @@ export function tensor(t: Omit<Tensor, 'id'>): Tensor {
   return { id: ids++, ...t }
 }
 
+/** The same values in rows of another width; a run has to have the counts for it. */
+export const reshaped = (t: Tensor, shape: Shape): Tensor => ({ ...t, shape })
+
 /** Bytes of a value; of q8 with its share of a scale. */
 export const formatBytes: Record<Format, number> = { f32: 4, f16: 2, bf16: 2, q8: 34 / 32, u32: 4 }
 

@@ -151,7 +151,7 @@ function recordConv<K extends Given>(
 
   const reads = { x, w, bias, ...(add && { residual: add }), ...(snake && { alpha: snake }) }
   const { target } = graphOf(op, reads)
-  const whole = { finish: 'store', HALVES: 1, few: false, format: 'f32' } as const
+  const whole = { finish: 'store', HALVES: 1, few: false, readOut: false, format: 'f32' } as const
   const product: Product = { target, x, w, IN, OUT, channels: CHANNELS, ...whole }
   const plan = asked ?? convPlan(product)
   const misfit = plan && convMisfit(product, plan)

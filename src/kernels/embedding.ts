@@ -1,4 +1,6 @@
 import source from '../../shaders/embedding.wgsl' with { type: 'text' }
+import either from '../../shaders/lib/embedded_either.wgsl' with { type: 'text' }
+import inTable from '../../shaders/lib/embedded_table.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
 import weightBf16 from '../../shaders/lib/weight_bf16.wgsl' with { type: 'text' }
@@ -10,11 +12,15 @@ import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
 
+/** Ids from here on are rows of `also`. */
+export const ALSO = 2 ** 31
+
 /**
  * y[t, :] = table[ids[t], :] as f32. ids [T] u32, each below the rows of the table; table [N, width] f32, f16 or
  * bf16: all of it, or the rows of a request ([T, width]; ids count those). y [T, width]; width is a multiple of 8.
+ * Ids from ALSO on are rows of `also` instead, which is ['*', width] f32: what another model embedded.
  */
-export function embedding(ids: Tensor, table: Tensor): Tensor {
+export function embedding(ids: Tensor, table: Tensor, also?: Tensor): Tensor {
   const [tokens = 1] = ids.shape
   const [N = 1] = table.shape
   const IN = last(table)
@@ -26,29 +32,41 @@ export function embedding(ids: Tensor, table: Tensor): Tensor {
     throw new ShapeError(
       `embedding: table (${table.label}) has ${IN} columns, expected a multiple of 8; pad with zeros`,
     )
-  return record(kernels[table.format as keyof typeof kernels], {
-    reads: { ids, w: table },
+  if (also) {
+    expectFormat('embedding', 'also', also, 'f32')
+    expectShape('embedding', 'also', also, ['*', IN])
+  }
+  const { plain, both } = kernels[table.format as keyof typeof kernels]
+  return record<'y'>(also ? both : plain, {
+    reads: { ids, w: table, ...(also && { also }) },
     writes: { y: { shape: [tokens, IN] } },
-    constants: { IN, ...rowsOf('embedding', ids), WORKGROUP },
+    constants: { IN, ...(also && { FIRST: ALSO }), ...rowsOf('embedding', ids), Y_BINDING: also ? 3 : 2, WORKGROUP },
     workgroups: (counts) => fold((leading(ids, counts) * IN) / 8, WORKGROUP),
   }).y
 }
 
 const WORKGROUP = 64
 
-const kernel = (weight: string, weightBytes: number): Kernel => ({
+const kernel = (weight: string, weightBytes: number, also: boolean): Kernel => ({
   name: 'embedding',
-  reads: ['ids', 'w'],
+  reads: ['ids', 'w', ...(also ? ['also'] : [])],
   writes: ['y'],
   packed: ['w'],
-  shader: [step, rows, weight, source],
+  shader: [step, rows, weight, also ? either : inTable, source],
   cost: (constants, counts) => ({
     flops: 0,
     bytes: rowCount(constants, counts) * (4 + constants.IN! * (weightBytes + 4)),
   }),
-  cpu({ ids, w, y }, { IN }) {
-    for (const [t, id] of ids!.entries()) y!.set(w!.subarray(id * IN!, (id + 1) * IN!), t * IN!)
+  cpu({ ids, w, also, y }, { IN }) {
+    for (const [t, id] of ids!.entries()) {
+      const [from, row] = id < ALSO ? [w!, id] : [also!, id - ALSO]
+      y!.set(from.subarray(row * IN!, (row + 1) * IN!), t * IN!)
+    }
   },
 })
 
-const kernels = { f32: kernel(weightF32, 4), f16: kernel(weightF16, 2), bf16: kernel(weightBf16, 2) }
+const both = (weight: string, bytes: number) => ({
+  plain: kernel(weight, bytes, false),
+  both: kernel(weight, bytes, true),
+})
+const kernels = { f32: both(weightF32, 4), f16: both(weightF16, 2), bf16: both(weightBf16, 2) }

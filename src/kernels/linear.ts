@@ -1,25 +1,14 @@
-import activation from '../../shaders/lib/activation.wgsl' with { type: 'text' }
-import columns from '../../shaders/lib/columns.wgsl' with { type: 'text' }
-import finishAdd from '../../shaders/lib/finish_add.wgsl' with { type: 'text' }
-import finishBias from '../../shaders/lib/finish_bias.wgsl' with { type: 'text' }
-import finishGlu from '../../shaders/lib/finish_glu.wgsl' with { type: 'text' }
-import finishStore from '../../shaders/lib/finish_store.wgsl' with { type: 'text' }
-import finishSwiglu from '../../shaders/lib/finish_swiglu.wgsl' with { type: 'text' }
-import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
-import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
-import source from '../../shaders/linear.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
 import { graphOf, type Made, record } from '../graph/graph.ts'
-import type { Kernel, View } from '../graph/kernel.ts'
 import type { LinearPlan, Target } from '../graph/target.ts'
-import { expectFormat, expectShape, formatBytes, last, leading, type Tensor } from '../graph/tensor.ts'
-import { layerNorm, normed } from './layer_norm.ts'
-import { silu } from './lib/activation.ts'
+import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
+import { layerNorm } from './layer_norm.ts'
 import { heightsOf } from './lib/heights.ts'
+import { finishOf, plain, plainKernel } from './lib/linear_plain.ts'
 import {
   choose,
   classesOf,
-  type LinearVariant,
+  type Finish,
   linearTable,
   type Norm,
   type Product,
@@ -29,8 +18,7 @@ import {
   wholePlan,
 } from './lib/linear_tiles.ts'
 import type { Parts } from './lib/parts.ts'
-import { rowCount, rowsOf } from './lib/rows.ts'
-import { weightPieces } from './lib/weights.ts'
+import { rowsOf } from './lib/rows.ts'
 import { linearDot } from './linear_dot.ts'
 import { linearFew } from './linear_few.ts'
 import { linearMatrix } from './linear_matrix.ts'
@@ -39,16 +27,19 @@ import { linearTiled } from './linear_tiled.ts'
 export interface LinearOptions {
   /** Added to y: f32, of y's shape. */
   readonly add?: Tensor
-  /** Added to each row of y: [OUT] f32. Only one of `add`, `bias` and a gated `finish`. */
+  /** Added to each row of y: [OUT] f32. Only one of `add`, `bias` and SwiGLU. */
   readonly bias?: Tensor
   /** Of y; only f32 together with `add`. */
   readonly format?: 'f32' | 'f16'
-  /** 'swiglu': w = [gate; up] and y = silu(x gateᵀ) · (x upᵀ), half as wide. 'swiglu_up_first': w = [up; gate]. */
-  readonly finish?: 'store' | 'swiglu' | 'swiglu_up_first'
+  /**
+   * 'swiglu': w = [gate; up] and y = silu(x gateᵀ) · (x upᵀ), half as wide. 'swiglu_up_first': w = [up; gate]. 'gelu' and
+   * 'gelu_tanh': y = gelu(x wᵀ + bias), by the error function or PyTorch's 'tanh' formula; with a `bias`.
+   */
+  readonly finish?: Finish
   /** The product is with the layer norm of x, which is f32: an op of its own, or part of the product. */
   readonly norm?: Norm
-  /** 'few': a run has one or two rows, as when decoding. */
-  readonly rows?: 'any' | 'few'
+  /** 'few': a run has one or two rows, as when decoding. 'many': rows of 'R' are not a handful that is read out. */
+  readonly rows?: 'any' | 'few' | 'many'
 }
 
 /**
@@ -102,7 +93,7 @@ function productOf(x: Tensor, w: Tensor, options: LinearOptions): Product {
   const [T = 1] = x.shape
   const [OUT] = w.shape
   const IN = last(x)
-  const HALVES = finish === 'store' ? 1 : 2
+  const HALVES = finish.startsWith('swiglu') ? 2 : 1
   expectFormat('linear', 'x', x, 'f32', 'f16')
   expectFormat('linear', 'w', w, 'f32', 'f16', 'bf16', 'q8')
   expectShape('linear', 'x', x, [T, IN])
@@ -122,10 +113,13 @@ function productOf(x: Tensor, w: Tensor, options: LinearOptions): Product {
     expectShape('linear', 'norm', norm.w, [2, IN])
   }
   const { target } = graphOf('linear', { x, w })
-  const sizes = { IN, OUT, HALVES, few: rows === 'few' } as const
+  const readOut = T === 'R' && rows !== 'many'
+  const sizes = { IN, OUT, HALVES, few: rows === 'few', readOut } as const
   const product = { target, x, w, ...sizes, format, finish, ...(norm && { norm }) } as const
   if ([add, bias, HALVES === 2].filter(Boolean).length > 1)
     throw new ShapeError('linear: two of add, bias and swiglu together; do one in an op of its own')
+  if (finish.startsWith('gelu') && !bias)
+    throw new ShapeError(`linear: ${finish} of a product without a bias; give one, zeros if need be`)
   if (bias) {
     expectShape('linear', 'bias', bias, [OUT])
     expectFormat('linear', 'bias', bias, 'f32')
@@ -168,7 +162,7 @@ function fewPlans({ few, OUT, norm }: Product): LinearPlan[] {
 /** By the target, N and K alone. The built-in table is of GPUs; a tuning is of the very device. */
 function planOf(product: Product): LinearPlan {
   const { target, OUT, IN } = product
-  const meant = [...fewPlans(product), ...(product.x.shape[0] === 'R' ? [readoutPlan] : [])]
+  const meant = [...fewPlans(product), ...(product.readOut ? [readoutPlan] : [])]
   const plan = target.software ? undefined : meant.find((plan) => misfitOf(product, plan) === undefined)
   if (plan) return plan
   const table = target.software ? [] : linearTable
@@ -236,73 +230,10 @@ function recordPlan(p: Product, plan: LinearPlan): Parts {
   }
 }
 
-const plain: LinearVariant = {
-  misfit: ({ HALVES }, { RN }) => (RN! % HALVES === 0 ? undefined : `${RN} columns hold no pairs of gate and up`),
-  kernel: (_, kernel) => kernel,
-  constants: (_, { RM, RN, GROUP_X, GROUP_Y }) => ({ BM: RM! * GROUP_Y!, BN: RN! * GROUP_X!, BLOCK: RN! }),
-}
 const variants = {
   linear: plain,
   linear_dot: linearDot,
   linear_few: linearFew,
   linear_tiled: linearTiled,
   linear_matrix: linearMatrix,
-}
-
-function finishOf({ add, bias, finish }: Product): readonly string[] {
-  if (finish === 'store') return [add ? finishAdd : bias ? finishBias : finishStore]
-  return [activation, finish === 'swiglu' ? finishSwiglu : finishGlu]
-}
-
-function plainKernel(p: Product): Kernel {
-  return {
-    name: 'linear',
-    reads: ['x', 'w', ...(p.norm ? ['norm'] : []), ...(p.add ? ['residual'] : p.bias ? ['bias'] : [])],
-    writes: ['y'],
-    packed: ['w'],
-    shader: [step, rows, columns, weightPieces[p.w.format], ...finishOf(p), source],
-    cost(constants, counts) {
-      const { IN, OUT, Y_WIDTH } = constants as Record<'IN' | 'OUT' | 'Y_WIDTH', number>
-      const T = rowCount(constants, counts)
-      const values = T * (IN + Y_WIDTH * (p.add ? 2 : 1))
-      return { flops: 2 * T * IN * OUT, bytes: IN * OUT * formatBytes[p.w.format] + values * 4 }
-    },
-    cpu({ x: rows, w, norm, residual, bias, y }, constants) {
-      type Given = Record<'IN' | 'OUT' | 'HALVES' | 'KS' | 'SL' | 'Y_WIDTH', number>
-      const { IN, OUT, HALVES, KS, SL, Y_WIDTH } = constants as Given
-      const x = norm ? normedRows(rows!, norm, IN, p.norm!.eps) : rows!
-      const width = OUT / HALVES
-      const PART = KS * SL
-      const count = x.length / IN
-      // Columns of y outside, so that a row of w is still in the processor's cache for the next row of x.
-      for (let to = 0; to < Y_WIDTH; to++) {
-        const begin = Math.floor(to / width) * PART // of the part
-        const column = to % width // Y_WIDTH is a multiple of width
-        const product = (row: number, o: number) => dot(x, row * IN, w!, o * IN, begin, Math.min(begin + PART, IN))
-        const [gate, up] = p.finish === 'swiglu' ? [column, width + column] : [width + column, column]
-        for (let row = 0, at = to; row < count; row++, at += Y_WIDTH) {
-          if (HALVES === 2) y![at] = silu(product(row, gate)) * product(row, up)
-          else y![at] = product(row, column) + (residual?.[at] ?? bias?.[column] ?? 0)
-        }
-      }
-    },
-  }
-}
-
-function normedRows(x: View, norm: View, width: number, eps: number): Float64Array {
-  const y = new Float64Array(x.length)
-  for (let at = 0; at < x.length; at += width) y.set(normed(x.subarray(at, at + width), norm, eps), at)
-  return y
-}
-
-/** Σ_i x[row + i] w[column + i] for i from begin to end, a multiple of 4 apart: four sums, so that none waits. */
-function dot(x: View | Float64Array, row: number, w: View, column: number, begin: number, end: number): number {
-  let [a, b, c, d] = [0, 0, 0, 0]
-  for (let i = begin; i < end; i += 4) {
-    a += x[row + i]! * w[column + i]!
-    b += x[row + i + 1]! * w[column + i + 1]!
-    c += x[row + i + 2]! * w[column + i + 2]!
-    d += x[row + i + 3]! * w[column + i + 3]!
-  }
-  return a + b + c + d
 }

@@ -2,18 +2,13 @@ import partSums from '../../shaders/lib/parts.wgsl' with { type: 'text' }
 import rowAdd from '../../shaders/lib/row_add.wgsl' with { type: 'text' }
 import rowGather from '../../shaders/lib/row_gather.wgsl' with { type: 'text' }
 import rowPlain from '../../shaders/lib/row_plain.wgsl' with { type: 'text' }
-import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
-import scalar from '../../shaders/lib/scalar.wgsl' with { type: 'text' }
-import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
-import vector from '../../shaders/lib/vector.wgsl' with { type: 'text' }
 import source from '../../shaders/rms_norm.wgsl' with { type: 'text' }
-import { graphOf, type Made, record } from '../graph/graph.ts'
-import { fold, type Kernel, type View } from '../graph/kernel.ts'
-import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
-import { heightsOf } from './lib/heights.ts'
-import { type Parts, type PartsHeight, partsOf } from './lib/parts.ts'
-import { rowCount, rowsOf } from './lib/rows.ts'
-import { type BothSummings, bothSummings, pickSumming, type Summing, slicesOf } from './lib/slices.ts'
+import type { Kernel, View } from '../graph/kernel.ts'
+import { expectFormat, expectShape, last, type Tensor } from '../graph/tensor.ts'
+import { normForms, type RecordedNorm, recordNorm } from './lib/norms.ts'
+import { type Parts, partsOf } from './lib/parts.ts'
+import { rowCount } from './lib/rows.ts'
+import type { Summing } from './lib/slices.ts'
 
 export interface RmsNormOptions {
   readonly eps: number
@@ -33,7 +28,7 @@ export function rmsNorm(x: Tensor, w: Tensor, options: RmsNormOptions): Tensor {
   const [T = 1] = x.shape
   expectFormat('rms_norm', 'x', x, 'f32', 'f16')
   expectRows('rms_norm', x, w, T)
-  return norm(plain, { x, w }, { x, heights: [{ COUNT: 0 }] }, x, options).y
+  return recordNorm(plain, { x, w }, formOf(x, options)).y
 }
 
 /**
@@ -47,8 +42,8 @@ export function addRmsNorm(
   options: RmsNormOptions,
 ): { x: Tensor; y: Tensor } {
   const { sums, heights } = addends('add_rms_norm', x, parts, w)
-  const reads = { x, parts: sums, w }
-  const { sum, y } = norm<'sum' | 'y'>(adding, reads, { x: sums, heights }, x, options, { sum: { shape: x.shape } })
+  const form = { ...formOf(x, options), heights, also: { sum: { shape: x.shape } } }
+  const { sum, y } = recordNorm<'sum' | 'y'>(adding, { x, parts: sums, w }, form)
   return { x: sum, y }
 }
 
@@ -64,7 +59,7 @@ export function gatherAddRmsNorm(
   const [R = 1] = index.shape
   expectFormat('gather_add_rms_norm', 'index', index, 'u32')
   expectShape('gather_add_rms_norm', 'index', index, [R])
-  return norm(gathering, { x, parts: sums, w, index }, { x: sums, heights }, index, options).y
+  return recordNorm(gathering, { x, parts: sums, w, index }, { ...formOf(index, options), heights }).y
 }
 
 function expectRows(op: string, x: Tensor, w: Tensor, T: Tensor['shape'][number]): void {
@@ -81,48 +76,8 @@ function addends(op: string, x: Tensor, parts: Parts | Tensor, w: Tensor): Parts
   return partsOf(op, parts, x.shape)
 }
 
-/** Records one of the forms for each height that x may have; there is a row of y for each row of `rowed`. */
-function norm<W extends string = 'y'>(
-  { byVector, byScalar }: Forms,
-  reads: { readonly x: Tensor } & Readonly<Record<string, Tensor>>,
-  { x, heights }: { readonly x: Tensor; readonly heights: readonly PartsHeight[] },
-  rowed: Tensor,
-  { eps, offset = 0, format = 'f32', summing }: RmsNormOptions,
-  also: Readonly<Record<string, Made>> = {},
-): Record<W, Tensor> {
-  const WIDTH = last(reads.x)
-  const lanes = WIDTH % 4 === 0 ? 4 : 1
-  const both = lanes === 4 ? byVector : byScalar
-  const form = summing ?? pickSumming(graphOf(both.alone.name, reads).target, both)
-  const slices = form === 'alone' ? ALONE.SLICES : slicesOf(WIDTH / lanes, MOST_SLICES)
-  const tile = form === 'alone' ? ALONE : { SLICES: slices, WORKGROUP: Math.max(slices, LEAST_WORKGROUP) }
-  const own = { WIDTH, OFFSET: offset, EPS: eps, ...rowsOf(both.alone.name, rowed), ...tile }
-  let writes: Record<string, Made | Tensor> = { ...also, y: { shape: [rowed.shape[0] ?? 1, WIDTH], format } }
-  for (const { height, serves } of heightsOf(x.shape, heights)) {
-    writes = record<string>(both[form], {
-      reads,
-      writes,
-      constants: { ...own, COUNT: height.COUNT },
-      workgroups: (counts) =>
-        serves(leading(x, counts)) ? fold(leading(rowed, counts) * tile.SLICES, tile.WORKGROUP) : [0, 0, 0],
-    })
-  }
-  return writes as Record<W, Tensor>
-}
-
-const ALONE = { SLICES: 8, WORKGROUP: 32 }
-const MOST_SLICES = 256 // to sweep: 64, 128, 256
-const LEAST_WORKGROUP = 64
-
-interface Forms {
-  readonly byVector: BothSummings
-  readonly byScalar: BothSummings
-}
-
-function forms(name: string, row: readonly string[], reads: readonly string[], writes: readonly string[]): Forms {
-  const form = (width: string): BothSummings =>
-    bothSummings({ name, reads, writes, shader: [step, rows, width, ...row, source], cost, cpu: twin })
-  return { byVector: form(vector), byScalar: form(scalar) }
+function formOf(rowed: Tensor, { eps, offset = 0, ...rest }: RmsNormOptions): RecordedNorm {
+  return { rowed, constants: { OFFSET: offset, EPS: eps }, ...rest }
 }
 
 const cost: Kernel['cost'] = (constants, counts) => {
@@ -145,6 +100,8 @@ const twin: Kernel['cpu'] = ({ x, parts, index, w, sum, y }, constants) => {
 
 const rowOf = (x: View, row: number, width: number): View => x.subarray(row * width, (row + 1) * width)
 
+const forms = (name: string, row: readonly string[], reads: readonly string[], writes: readonly string[]) =>
+  normForms({ name, row, reads, writes, source, cost, cpu: twin })
 const plain = forms('rms_norm', [rowPlain], ['x', 'w'], ['y'])
 const adding = forms('add_rms_norm', [rowAdd, partSums], ['x', 'parts', 'w'], ['sum', 'y'])
 const gathering = forms('gather_add_rms_norm', [rowGather, partSums], ['x', 'parts', 'w', 'index'], ['y'])

@@ -94,7 +94,7 @@ export function decodeWav(file: Uint8Array): Sound {
     const end = size >= UNKNOWN ? file.length : begin + size
     if (end > file.length)
       throw new InputError(`wav: ends at byte ${file.length} within ${name.trim()}, expected ${end}; copy it again`)
-    if (name === 'fmt ') format = formatOf(view, begin, size)
+    if (name === 'fmt ') format = formatOf(view, begin, end - begin)
     if (name === 'data') {
       if (!format) throw new InputError('wav: samples come before their format, expected fmt first; convert it anew')
       return { rate: format.rate, channels: channelsOf(view, begin, end, format) }

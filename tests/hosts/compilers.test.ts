@@ -17,8 +17,9 @@ const speech = [
   'rotary_append',
   'sample_codes',
 ]
+const vision = ['add_layer_norm', 'embedding', 'interpolate_rows', 'scatter_rows']
 const codec = ['conv1d', 'conv_transpose1d', 'dequantize', 'nearest_code']
-const mustCompile = [...text, ...speech, ...codec]
+const mustCompile = [...text, ...speech, ...vision, ...codec]
 
 function expectAllCompiled({ kernels, failures }: Compiled): void {
   expect(failures).toEqual([expect.stringMatching(/^unparsable: /), expect.stringMatching(/^too_wide: /)])
@@ -28,7 +29,7 @@ function expectAllCompiled({ kernels, failures }: Compiled): void {
 
 describe('a recorded model', () => {
   test('there are recordings, and they differ', () => {
-    expect(new Set(recorded.map(({ name }) => name)).size).toBe(144 + 144 + 24)
+    expect(new Set(recorded.map(({ name }) => name)).size).toBe(144 + 144 + 6 + 24)
     expect(steps.length).toBeGreaterThan(20)
     expect(steps.map((step) => step.kernel.name)).toEqual(expect.arrayContaining(mustCompile))
   })
@@ -41,6 +42,10 @@ describe('a recorded model', () => {
   test('of Zonos makes a frame in 160 dispatches', () => {
     const steps = recordFrame().steps.filter((step) => !isIdle(step, { T: 2, S: 2, C: 2, R: 2 }))
     expect(steps.length).toBe(1 + 6 * 26 + 3)
+  })
+  test('of a vision tower makes the tokens of an image in 8 dispatches a block and 6 more', () => {
+    const { graph } = recorded.find(({ name }) => name.startsWith('2B tower, matrix units'))!
+    expect(graph.steps.filter((step) => !isIdle(step, { T: 256, S: 1, C: 4, R: 64 })).length).toBe(8 * 24 + 6)
   })
   test('binds at most 8 storage buffers in a shader', () => {
     const many = steps.filter(({ kernel }) => kernel.reads.length + kernel.writes.length > 8)

@@ -166,6 +166,7 @@ export function flows(device: 'webgpu' | 'cpu'): void {
       await image.waitFor()
       await button('A red disc').click()
       await image.waitFor()
+      await expect.poll(async () => (await shown(tab)).answers).toMatchObject({ colour: { choice: 'red' } })
       await button('Review').click()
       await image.waitFor({ state: 'detached' })
       expect((await shown(tab)).answers).toHaveProperty('sentiment')

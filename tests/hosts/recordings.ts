@@ -11,9 +11,12 @@ import { dacConfig } from '../../src/models/dac/config.ts'
 import { decoderGraph } from '../../src/models/dac/decoder.ts'
 import { encoderGraph } from '../../src/models/dac/encoder.ts'
 import { dacWeights } from '../../src/models/dac/weights.ts'
-import { textConfig } from '../../src/models/qwen3_5/config.ts'
+import { textConfig, type VisionConfig, visionConfig } from '../../src/models/qwen3_5/config.ts'
 import { makePools } from '../../src/models/qwen3_5/pools.ts'
+import { publishedVision } from '../../src/models/qwen3_5/published.ts'
 import { textGraph } from '../../src/models/qwen3_5/text.ts'
+import { visionGraph } from '../../src/models/qwen3_5/vision.ts'
+import { visionWeights } from '../../src/models/qwen3_5/vision_weights.ts'
 import { textWeights } from '../../src/models/qwen3_5/weights.ts'
 import { type Phase, speechGraph } from '../../src/models/zonos/backbone.ts'
 import { zonosConfig } from '../../src/models/zonos/config.ts'
@@ -82,7 +85,7 @@ export interface Recorded {
 }
 
 /** The models as recorded for every shape, target and format of the weights. */
-export const recordAll = (): Recorded[] => [...recordModels(), ...recordCodecs()]
+export const recordAll = (): Recorded[] => [...recordModels(), ...recordTowers(), ...recordCodecs()]
 
 function recordModels(): Recorded[] {
   const recorded: Recorded[] = []
@@ -106,6 +109,26 @@ function recordModels(): Recorded[] {
             }
   return recorded
 }
+
+/** The larger published vision tower and a trained one, each on what its device would choose. */
+const towers: Readonly<Record<string, VisionConfig>> = {
+  'nano tower': visionConfig(nano)!,
+  '2B tower': publishedVision('2B'),
+}
+
+const recordTowers = (): Recorded[] =>
+  Object.entries(towers).flatMap(([model, config]) =>
+    (
+      [
+        ['software', 'f32', 'bf16'],
+        ['hardware', 'f16', 'f16'],
+        ['matrix units', 'f16', 'f16'],
+      ] as const
+    ).map(([driver, operand, format]) => {
+      const graph = recordTower(config, target(driver, operand, operand), format)
+      return { name: `${model}, ${driver}, operand and cache ${operand}, weights ${format}`, graph }
+    }),
+  )
 
 /** The published codec, a trained one and a tiny one, each on what its device would choose. */
 const codecs = {
@@ -156,7 +179,15 @@ function recordModel(json: unknown, target: Target, format: StoredFormat): Graph
   const config = textConfig(json)
   const pools = makePools(device as Device, config)
   const head = keep('head', [256, config.hidden], format)
-  return textGraph(target, config, textWeights(unloaded(keep, format), config), pools.layers, head)
+  const images = visionConfig(json) && keep('images', ['*', config.hidden], 'f32')
+  return textGraph(target, config, textWeights(unloaded(keep, format), config), pools.layers, head, images)
+}
+
+function recordTower(config: VisionConfig, target: Target, format: StoredFormat): Graph {
+  const patch = keep('patch', [config.hidden, 3 * config.patch ** 2], target.operand)
+  const kv = keep('kv', ['*', 2 * config.hidden], target.cache)
+  const features = keep('features', ['*', config.out], 'f32')
+  return visionGraph(target, config, visionWeights(unloaded(keep, format), config), { patch, kv, features })
 }
 
 /** A frame of the published speaker on a GPU of the usual 32 KiB of workgroup memory: a norm is part of its product. */

@@ -14,6 +14,7 @@ import { emulated, hasUnits, withUnits } from './matrix_units.ts'
 const limits = { ...defaultLimits, workgroupBytes: 48 * 1024, invocations: 1024 }
 const nvidia = withUnits({ ...cpuTarget, kind: 'webgpu', software: false, cache: 'f16', limits }, 16)
 const tiny: Options = { heads: 2, kvHeads: 1, headDim: 64 }
+const vision: Options = { heads: 2, kvHeads: 2, headDim: 64, causal: false }
 const three: Options = { heads: 3, kvHeads: 1, headDim: 128 }
 
 function recorded(target: Target, options: Options, given: Given = { cache: 'f16', gate: true }): readonly Step[] {
@@ -35,6 +36,7 @@ describe('compiles under Tint', () => {
     ['three heads to a KV head', three],
     ['published', published],
     ['all see all', { ...small, causal: false }],
+    ['a vision tower', { ...vision, heads: 16, kvHeads: 16 }],
   ] as const)('%s', async (_, options) => {
     const adapter = await dawn.requestAdapter()
     device ??= await adapter!.requestDevice({ requiredFeatures: [...adapter!.features] as GPUFeatureName[] })
@@ -161,7 +163,7 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
     await sameOnEveryDevice(await high(gathered(caseOf(wide, few, { ...half, gate: true }))))
   })
 
-  test('all see all', async () => sameOnEveryDevice(await low(caseOf({ ...small, causal: false }, rows, half))))
+  test('all see all', async () => sameOnEveryDevice(await low(caseOf(vision, rows, half))))
 
   const chosen = goldens.filter(
     ({ options, name }) => options.headDim === 64 && options.heads === 2 * options.kvHeads && name.endsWith('causal'),

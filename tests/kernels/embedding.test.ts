@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
-import { embedding } from '../../src/kernels/embedding.ts'
+import { ALSO, embedding } from '../../src/kernels/embedding.ts'
 import { type Case, noise, runOn, sameOnEveryDevice } from '../check.ts'
 
 const ids = Uint32Array.of(3, 0, 5, 5, 1)
@@ -36,12 +36,34 @@ test('the table may be the rows of a request', () =>
     tolerance: 0,
   }))
 
+test.each(['f32', 'bf16'] as const)('rows of a pool beside a table of %s', async (format) => {
+  const [width, also] = [16, noise(4 * 16, 9)]
+  const c: Case = {
+    operands: {
+      ids: { shape: ['T'], format: 'u32', data: Uint32Array.of(1, ALSO + 3, ALSO, 0) },
+      table: { shape: [2, width], format, kept: true },
+      also: { shape: ['*', width], data: also, kept: true },
+    },
+    counts: { T: 4 },
+    op: ({ ids, table, also }) => ({ y: embedding(ids!, table!, also!) }),
+    tolerance: 0,
+  }
+  const { y } = await runOn(cpuDevice('test'), c)
+  expect(y!.subarray(width, 3 * width)).toEqual(
+    Float32Array.of(...also.subarray(3 * width), ...also.subarray(0, width)),
+  )
+  await sameOnEveryDevice(c)
+})
+
 test('says what does not fit', () => {
   const graph = new Graph(cpuDevice('test').target)
   const tokens = graph.input('ids', ['T'], 'u32')
   expect(() => embedding(tokens, graph.input('odd', [9, 12]))).toThrow('12 columns, expected a multiple of 8')
   expect(() => embedding(graph.input('floats', ['T']), graph.input('table', [9, 16]))).toThrow(
     'format f32, expected u32',
+  )
+  expect(() => embedding(tokens, graph.input('sixteen', [9, 16]), graph.input('also', ['*', 8]))).toThrow(
+    'shape [*,8], expected [*,16]',
   )
   expect(() => embedding(tokens, graph.input('cube', [9, 2, 16]))).toThrow('shape [9,2,16], expected [9,16]')
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { Graph } from '../../src/graph/graph.ts'
 import { defaultLimits, type Target } from '../../src/graph/target.ts'
-import { layerNorm } from '../../src/kernels/layer_norm.ts'
+import { addLayerNorm, layerNorm } from '../../src/kernels/layer_norm.ts'
 import type { Summing } from '../../src/kernels/lib/slices.ts'
 import { type Case, expectWithin, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { fixtureTensors } from '../fixtures.ts'
@@ -53,6 +53,64 @@ describe.each(['alone', 'shared'] as const)('is the same on every device, %s', (
   })
 })
 
+describe.each(['alone', 'shared'] as const)('with a product in parts and its bias, %s', (summing) => {
+  test.each([
+    [5, 64, 1],
+    [3, 100, 2],
+    [4, 6, 3],
+  ])('%i rows of %i, %i parts', (T, width, blocks) =>
+    sameOnEveryDevice({
+      operands: {
+        x: { shape: ['T', width] },
+        parts: { shape: ['T', blocks * width] },
+        bias: { shape: [width], kept: true },
+        w: { shape: [2, width], kept: true },
+      },
+      counts: { T },
+      op: ({ x, parts, bias, w }) => ({ ...addLayerNorm(x!, parts!, bias!, w!, { eps: 1e-6, summing }) }),
+      kernels: [summing === 'shared' ? 'add_layer_norm_shared' : 'add_layer_norm'],
+    }),
+  )
+
+  test('is the norm of the sum', async () => {
+    const { sum, y, same } = await runOn(cpuDevice('test'), {
+      operands: {
+        x: { shape: [1, 2], data: Float32Array.of(1, 2) },
+        parts: { shape: [1, 4], data: Float32Array.of(3, 5, 7, 11) },
+        bias: { shape: [2], data: Float32Array.of(100, 200) },
+        w: { shape: [2, 2] },
+      },
+      op: ({ x, parts, bias, w }) => {
+        const { x: sum, y } = addLayerNorm(x!, parts!, bias!, w!, { eps: 1e-6, summing })
+        return { sum, y, same: layerNorm(sum, w!, { eps: 1e-6, summing }) }
+      },
+    })
+    expect([...sum!]).toEqual([111, 218])
+    expect(y).toEqual(same)
+  })
+})
+
+test.each([
+  [2, 111, 218],
+  [3, 104, 207],
+])('the rows of a run say how many parts there are: %i rows', async (T, ...sums) => {
+  const parts = { 2: [3, 5, 7, 11, 3, 5, 7, 11], 3: [3, 5, 3, 5, 3, 5] }[T]!
+  const heights = [{ upTo: 2, COUNT: 2 }, { COUNT: 1 }]
+  const c: Case = {
+    operands: {
+      x: { shape: ['T', 2], data: Float32Array.from({ length: 2 * T }, (_, i) => 1 + (i % 2)) },
+      sums: { shape: ['T', 4], data: Float32Array.from({ length: 4 * T }, (_, i) => parts[i] ?? 0) },
+      bias: { shape: [2], data: Float32Array.of(100, 200), kept: true },
+      w: { shape: [2, 2], kept: true },
+    },
+    counts: { T },
+    op: ({ x, sums, bias, w }) => ({ ...addLayerNorm(x!, { sums: sums!, heights }, bias!, w!, { eps: 1e-6 }) }),
+  }
+  await sameOnEveryDevice(c)
+  const { x } = await runOn(cpuDevice('test'), c)
+  expect([...x!]).toEqual(Array.from({ length: T }, () => sums).flat())
+})
+
 test('half-precision rows, in and out', () =>
   sameOnEveryDevice({
     operands: { x: { shape: ['T', 64], format: 'f16' }, w: { shape: [2, 64], kept: true } },
@@ -80,4 +138,9 @@ test('says what does not fit', () => {
   const x = graph.input('x', ['T', 8])
   expect(() => layerNorm(x, graph.input('w', [8]), { eps: 0 })).toThrow('w (w) has shape [8], expected [2,8]')
   expect(() => layerNorm(x, graph.input('half', [2, 8], 'f16'), { eps: 0 })).toThrow('format f16, expected f32')
+  const [bias, w] = [graph.input('bias', [8]), graph.input('both', [2, 8])]
+  expect(() => addLayerNorm(x, graph.input('parts', ['T', 12]), bias, w, { eps: 0 })).toThrow(
+    "expected x's 8 up to 8 times",
+  )
+  expect(() => addLayerNorm(x, x, graph.input('short', [4]), w, { eps: 0 })).toThrow('has shape [4], expected [8]')
 })

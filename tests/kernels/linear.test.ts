@@ -5,6 +5,7 @@ import { defaultLimits, type LinearRule } from '../../src/graph/target.ts'
 import { type Format, type Shape, type Tensor, tensor } from '../../src/graph/tensor.ts'
 import { choose, linearTable } from '../../src/kernels/lib/linear_tiles.ts'
 import { linear, linearParts } from '../../src/kernels/linear.ts'
+import { gelu, geluTanh } from '../../src/kernels/lib/activation.ts'
 import { swiglu } from '../../src/kernels/swiglu.ts'
 import { type Case, counts, expectClose, gpu, noise, runOn, sameOnEveryDevice } from '../check.ts'
 import { withUnits } from './matrix_units.ts'
@@ -31,6 +32,20 @@ test('the twin is a matrix product with the transposed weight, plus the residual
   })
   expect([...y!]).toEqual([36, 4, 3.5, 0, 0, 0])
   expect([...z!]).toEqual([46, 24, 33.5, 40, 50, 60])
+})
+
+test('the twin of gelu is that of the product and its bias', async () => {
+  const { product, erf, tanh } = await runOn(cpuDevice('test'), {
+    operands: { x: { shape: ['T', 8] }, w: weights([5, 8]), b: { shape: [5] } },
+    counts: { T: 3 },
+    op: ({ x, w, b }) => ({
+      product: linear(x!, w!, { bias: b! }),
+      erf: linear(x!, w!, { bias: b!, finish: 'gelu' }),
+      tanh: linear(x!, w!, { bias: b!, finish: 'gelu_tanh' }),
+    }),
+  })
+  expectClose(erf!, product!.map(gelu), 1e-7)
+  expectClose(tanh!, product!.map(geluTanh), 1e-7)
 })
 
 describe('is the same on every device', () => {
@@ -63,6 +78,20 @@ describe('is the same on every device', () => {
       operands: { x: { shape: ['T', 80] }, w: weights([51, 80], 'f16'), b: { shape: [51], kept: true } },
       counts: { T: 9 },
       op: ({ x, w, b }) => ({ y: linear(x!, w!, { bias: b! }) }),
+      pick,
+    }),
+  )
+
+  test.each([
+    ['gelu', 'plain'],
+    ['gelu', 'target'],
+    ['gelu_tanh', 'plain'],
+    ['gelu_tanh', 'target'],
+  ] as const)('a bias and %s, %s', (finish, pick) =>
+    sameOnEveryDevice({
+      operands: { x: { shape: ['T', 80] }, w: weights([51, 80], 'f16'), b: { shape: [51], kept: true } },
+      counts: { T: 9 },
+      op: ({ x, w, b }) => ({ y: linear(x!, w!, { bias: b!, finish }) }),
       pick,
     }),
   )

@@ -132,6 +132,7 @@ describe('read files', () => {
           expect(error).toBeInstanceOf(InputError)
         }
       }),
+      { examples: [[[[19, 128]], 20]] }, // a format of unknown size, where the file ends
     )
   })
 })

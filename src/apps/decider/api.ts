@@ -1,6 +1,7 @@
 import type { Device } from '../../device/device.ts'
 import type { AnswerTo } from './answer.ts'
 import type { DeciderConfig } from './config.ts'
+import type { ImageOptions } from './images.ts'
 import type { JsonValue } from './json.ts'
 import type { JsonAnswer, JsonSchema } from './json_schema.ts'
 import type { Limits } from './limits.ts'
@@ -11,7 +12,7 @@ import type { TypedOptions } from './typed.ts'
 import type { Wire } from './wire.ts'
 
 /** How one call is answered. */
-export interface AskOptions {
+export interface AskOptions extends ImageOptions {
   readonly signal?: AbortSignal | undefined
   /** Tokens of the state that are read, `Context:` included; the rest is cut from its end and counted in the usage. */
   readonly maxStateTokens?: number | undefined
@@ -64,6 +65,12 @@ export interface PackedQuestion {
   readonly type?: AnswerType
 }
 
+/** One of several contexts; its own image goes before that of the options. */
+export interface PackedItem extends Pick<ImageOptions, 'image'> {
+  readonly context: string
+  readonly questions: readonly PackedQuestion[]
+}
+
 /** The original's result of `decide`; nothing is rounded. */
 export interface PackedAnswer {
   readonly choice: string | null
@@ -106,10 +113,7 @@ export interface Decider extends Scorer {
     options?: AskOptions,
   ): Promise<Answered<readonly PackedAnswer[]>>
   /** The original's `decide_batch`: `decidePacked` of several contexts, scored together. */
-  decideBatch(
-    items: readonly { readonly context: string; readonly questions: readonly PackedQuestion[] }[],
-    options?: AskOptions,
-  ): Promise<readonly Answered<readonly PackedAnswer[]>[]>
+  decideBatch(items: readonly PackedItem[], options?: AskOptions): Promise<readonly Answered<readonly PackedAnswer[]>[]>
   /** The original's `decide_json`: a packed row, calibrated by type; `answers` is its output object to the letter. */
   decideJson(
     context: string,

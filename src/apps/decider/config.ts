@@ -20,6 +20,8 @@ export interface DeciderConfig {
   readonly isolatedLevels: boolean
   /** "None of the above" is shown to the model in a neutral spelling. */
   readonly neutralizeNone: boolean
+  /** Does it see images? */
+  readonly vision: boolean
   /** Options per question, the model's own limit (the label table may be shorter). */
   readonly maxOptions: number
   /** Tokens of the state in one row, `Context:` included. */
@@ -56,6 +58,7 @@ export function parseConfig(text: string | undefined): DeciderConfig {
     schemaFirstTrained: flag('schema_first_trained', false),
     isolatedLevels: flag('isolated_levels', false),
     neutralizeNone: flag('neutralize_none', true),
+    vision: flag('vision', false),
     maxOptions: count('max_options', 255, 2),
     maxStateTokens: count('max_state_tokens', 32768, 1),
   }

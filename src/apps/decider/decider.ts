@@ -1,9 +1,12 @@
 import { DeviceError, InputError } from '../../errors.ts'
+import type { SeenImage } from '../../models/qwen3_5/album.ts'
 import { argmax } from './answer.ts'
 import type { Answered, AskOptions, Decider, Decision, PackedAnswer, Schema } from './api.ts'
 import type { Holder } from './holder.ts'
+import { type Eyes, type ImageOptions, noEyes } from './images.ts'
 import { isObject, type JsonValue, renderState } from './json.ts'
 import { readJsonSchema } from './json_schema.ts'
+import { LETTERS } from './labels.ts'
 import { LIMITS } from './limits.ts'
 import { type Context, countTokens } from './prompt.ts'
 import type { Questions } from './question.ts'
@@ -21,6 +24,8 @@ export interface DeciderParts extends ReaderParts {
   readonly name?: string
   /** What knows the scorer's device; a scorer that runs on none goes without. */
   readonly holder?: Pick<Holder, 'device' | 'recover'>
+  /** Of a model that sees. */
+  readonly eyes?: Eyes
   readonly dispose?: () => void | Promise<void>
 }
 
@@ -28,11 +33,12 @@ export interface DeciderParts extends ReaderParts {
 interface Request {
   readonly context: Context
   readonly sheets: readonly Sheet[]
+  readonly image?: ImageOptions['image']
 }
 
 /** The app over a loaded model. */
 export function createDecider(parts: DeciderParts): Decider {
-  const { config, scorer, maxTokens = Infinity, name: model = config.name } = parts
+  const { config, scorer, maxTokens = Infinity, name: model = config.name, eyes = noEyes } = parts
   const reader = createReader(parts)
   const packedStateTokens = Math.min(PACKED_STATE_TOKENS, config.maxStateTokens)
   let disposing: Promise<void> | undefined
@@ -57,11 +63,14 @@ export function createDecider(parts: DeciderParts): Decider {
   /** Scores all rows of all requests together; their answers are made of the readings of a request's sheets. */
   async function answer<A>(
     requests: readonly Request[],
-    { signal, temperature }: AskOptions,
+    options: AskOptions,
     answersOf: (readings: Reading[], request: number) => A,
   ): Promise<Answered<A>[]> {
+    const { signal, temperature } = options
     checkTemperature(temperature)
-    const rows = requests.map(({ sheets, context }) => sheets.map((sheet) => rowOf(sheet, context)))
+    const asked = requests.some(({ image = options.image }) => image !== undefined)
+    const images = asked ? await seen(requests, options) : [] // without images a call is under way when it returns
+    const rows = requests.map(({ sheets, context }, i) => sheets.map((sheet) => rowOf(sheet, context, images[i])))
     const logits = await score(rows.flat(), { signal })
     let at = 0
     return requests.map(({ sheets, context }, i) => {
@@ -72,14 +81,34 @@ export function createDecider(parts: DeciderParts): Decider {
     })
   }
 
-  function rowOf(sheet: Sheet, context: Context): Row {
+  /** The image of each request. */
+  async function seen(requests: readonly Request[], options: AskOptions): Promise<(SeenImage | undefined)[]> {
+    const images: (SeenImage | undefined)[] = []
+    for (const { image = options.image } of requests) images.push(await eyes.see({ ...options, image }))
+    return images
+  }
+
+  function rowOf(sheet: Sheet, context: Context, image: SeenImage | undefined): Row {
     const tokens = context.ids.length + sheet.tokens
-    if (tokens <= maxTokens) return sheet.about(context)
+    if (tokens <= maxTokens) return image ? pictured(sheet, context, image) : sheet.about(context)
     throw new InputError(
       `${sheet.where}: the row has ${tokens} tokens, expected at most ${maxTokens}; ` +
         'shorten the state, ask fewer questions in one row or lower maxStateTokens',
       'too_long',
     )
+  }
+
+  function pictured(sheet: Sheet, context: Context, image: SeenImage): Row {
+    if (sheet.order === 'schema_first' || config.layout === 'chat')
+      throw new InputError(
+        'image: models that see read the plain layout, the state first; leave layout out',
+        'unsupported',
+      )
+    const wide = sheet.questions.some(({ names }) => names.length > LETTERS.length)
+    const row = eyes.before(sheet.about(context), image, wide)
+    if (row.ids.length <= maxTokens) return row
+    const sizes = `the row has ${row.ids.length} tokens, ${image.tokens} of them the image's, expected at most ${maxTokens}`
+    throw new InputError(`image: ${sizes}; shorten the state or lower maxPixels`, 'too_long')
   }
 
   function schema<const Q extends Questions>(questions: Q, options: TypedOptions = {}): Schema<Q> {
@@ -106,11 +135,11 @@ export function createDecider(parts: DeciderParts): Decider {
   const decideBatch: Decider['decideBatch'] = async (items, options = {}) => {
     const { maxStateTokens = packedStateTokens, abstainBelow = 0 } = options
     checkProbability('abstainBelow', abstainBelow)
-    const requests = items.map(({ context: text, questions }) => {
+    const requests = items.map(({ context: text, questions, image }) => {
       if (!Array.isArray(questions)) throw new InputError(`questions: has ${questions}, expected a list`)
       const context = contextOf(text, maxStateTokens)
       const asked = questions.map((block, i) => ({ where: `question ${i + 1}`, type: block.type ?? 'choice', block }))
-      return { context, sheets: asked.length > 0 ? [reader.sheet(asked)] : [] }
+      return { context, sheets: asked.length > 0 ? [reader.sheet(asked)] : [], image }
     })
     return answer(requests, options, (readings) => readings.map((reading) => packedAnswer(reading, abstainBelow)))
   }

@@ -1,14 +1,16 @@
 import type { Device } from '../../device/device.ts'
 import { WeightsError } from '../../errors.ts'
-import { textConfig } from '../../models/qwen3_5/config.ts'
+import { textConfig, visionConfig } from '../../models/qwen3_5/config.ts'
+import { expectSamePatches, processorConfig } from '../../models/qwen3_5/processor.ts'
 import { createTokenizer, type Tokenizer } from '../../text/tokenizer.ts'
 import type { Progress } from '../../weights/load.ts'
 import { type Files, openSource, readJson, readText, type Source } from '../../weights/source.ts'
-import { parseConfig } from './config.ts'
 import type { Decider } from './api.ts'
 import { chatFrame } from './chat_template.ts'
+import { parseConfig } from './config.ts'
 import { createDecider } from './decider.ts'
 import { holdModel } from './holder.ts'
+import { createEyes, type Vision } from './images.ts'
 import { labelTable } from './labels.ts'
 import { loadModel } from './model.ts'
 import { readSoftcap } from './softcap.ts'
@@ -43,9 +45,11 @@ export async function loadDecider(
   const tokenizer = createTokenizer(await readJson(source, 'tokenizer.json', signal), tokenizerConfig)
   const labels = labelTable(tokenizer)
   const chat = config.layout === 'chat' ? await loadChatFrame(source, tokenizer, tokenizerConfig, signal) : undefined
+  const vision = config.vision ? await loadVision(source, modelConfig, signal) : undefined
   const holder = await holdModel(
     device,
-    (device, signal) => loadModel({ source, config: text, labels, prefixBytes }, device, { signal, onProgress }),
+    (device, signal) =>
+      loadModel({ source, config: text, labels, prefixBytes, vision }, device, { signal, onProgress }),
     signal,
   )
   const { dispose } = holder
@@ -55,11 +59,24 @@ export async function loadDecider(
     labels,
     chat,
     softcap,
+    ...(vision && { eyes: createEyes(tokenizer, vision, text.vocabulary) }),
     maxTokens: text.maxPositions,
     scorer: holder,
     holder,
     dispose,
   })
+}
+
+async function loadVision(source: Source, json: unknown, signal: AbortSignal | undefined): Promise<Vision> {
+  const config = visionConfig(json)
+  if (!config)
+    throw new WeightsError(
+      'format',
+      `${source.name}: decider_config.json says vision, config.json has no vision_config; download the model again`,
+    )
+  const processor = processorConfig(await readJson(source, 'preprocessor_config.json', signal))
+  expectSamePatches(processor, config)
+  return { config, processor }
 }
 
 /** Of chat_template.jinja, or of the template inside tokenizer_config.json. */

@@ -1,6 +1,7 @@
 import { serial } from '../../device/serial.ts'
 import { CHUNK } from '../../graph/segments.ts'
 import type { Session } from '../../models/qwen3_5/session.ts'
+import { partOf } from './images.ts'
 import { type Group, groupByPrefix, LEAST_SHARED } from './prefix_groups.ts'
 import { createPrefixes } from './prefixes.ts'
 import type { Row, Scorer } from './scorer.ts'
@@ -19,20 +20,21 @@ export function sharedPrefixScorer(session: Session, budgetBytes = PREFIX_BYTES)
   const kept = () => ({ slots: prefixes.slotEnd, kvRows: prefixes.kvEnd })
 
   /** The prefix of a group that has one, unless one is kept that is about as long. */
-  function missing({ rows: [first], shared, hinted }: Group, rows: readonly Row[]): readonly number[][] {
+  function missing({ rows: [first], shared, hinted }: Group, rows: readonly Row[]): ReturnType<typeof partOf>[] {
     if (shared === 0) return []
-    const { ids } = rows[first!]!
+    const row = rows[first!]!
+    const { ids } = row
     const known = prefixes.find(ids.slice(0, shared + 1))
     const enough = known && shared - known.length < (hinted ? CHUNK : LEAST_SHARED)
-    return enough ? [] : [ids.slice(0, shared)]
+    return enough ? [] : [partOf(row, 0, shared)]
   }
 
   /** Runs prefixes and keeps what they leave behind. */
-  async function keep(wanted: readonly (readonly number[])[], signal: AbortSignal | undefined): Promise<void> {
+  async function keep(wanted: readonly ReturnType<typeof partOf>[], signal: AbortSignal | undefined): Promise<void> {
     if (wanted.length === 0) return
-    const reserved = wanted.map((ids) => ({ ids, ...prefixes.reserve(ids) }))
+    const reserved = wanted.map((part) => ({ part, ...prefixes.reserve(part.ids) }))
     try {
-      const rows = reserved.map(({ ids, snapshot }) => ({ ids, slots: [], keep: snapshot }))
+      const rows = reserved.map(({ part, snapshot }) => ({ ...part, slots: [], keep: snapshot }))
       await session.logits(rows, { signal, kept: kept() })
       for (const { commit } of reserved) commit()
     } catch (error) {
@@ -42,10 +44,11 @@ export function sharedPrefixScorer(session: Session, budgetBytes = PREFIX_BYTES)
   }
 
   /** A row behind the longest kept prefix that leaves its slots to it. */
-  function behind({ ids, slots }: Row) {
+  function behind(row: Row) {
+    const { ids, slots } = row
     const after = prefixes.find(slots.length ? ids.slice(0, Math.min(...slots) + 1) : ids)
-    if (!after) return { ids, slots }
-    return { ids: ids.slice(after.length), slots: slots.map((s) => s - after.length), after }
+    if (!after) return { ...partOf(row, 0), slots }
+    return { ...partOf(row, after.length), slots: slots.map((s) => s - after.length), after }
   }
 
   return {

@@ -1,6 +1,6 @@
 import type { MatrixProduct } from '../../kernels/tune/product.ts'
-import { textConfig } from '../../models/qwen3_5/config.ts'
-import { products } from '../../models/qwen3_5/products.ts'
+import { textConfig, visionConfig } from '../../models/qwen3_5/config.ts'
+import { products, visionProducts } from '../../models/qwen3_5/products.ts'
 import { publishedConfig, publishedSizes } from '../../models/qwen3_5/published.ts'
 import { type Files, openSource, readJson, type Source } from '../../weights/source.ts'
 
@@ -19,7 +19,9 @@ export async function productsOf(
   where: string | URL | Files | readonly File[] | Source,
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<MatrixProduct[]> {
-  return products(textConfig(await readJson(openSource(where), 'config.json', signal))).map(productOf)
+  const json = await readJson(openSource(where), 'config.json', signal)
+  const vision = visionConfig(json)
+  return [...products(textConfig(json)), ...(vision ? visionProducts(vision) : [])].map(productOf)
 }
 
 const productOf = ({ name, N, K, use }: MatrixProduct): MatrixProduct => ({ name, N, K, use })

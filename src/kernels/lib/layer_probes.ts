@@ -8,9 +8,10 @@ import { attentionDecode } from '../attention_decode.ts'
 import { convPrepare } from '../conv_prepare.ts'
 import { deltaForm, deltaFormat, deltaRule } from '../delta_rule.ts'
 import { gatedRmsNorm } from '../gated_rms_norm.ts'
-import { layerNorm } from '../layer_norm.ts'
+import { addLayerNorm, layerNorm } from '../layer_norm.ts'
 import { qkNormRope } from '../qk_norm_rope.ts'
 import { addRmsNorm, gatherAddRmsNorm, rmsNorm } from '../rms_norm.ts'
+import { rotaryAppend } from '../rotary_append.ts'
 import { frameInput, frameShape, sampleCodes, samplingInput, samplingShape } from '../sample_codes.ts'
 
 const row = (length: number, to: number, kvStart: number): Segment => {
@@ -49,7 +50,10 @@ function deltaLayer(graph: Graph, pool: MakePool, units: boolean): Record<string
   return { y: gatedRmsNorm(o, { of: x, column: channels }, graph.input('w', [128]), { eps: 1e-6 }) }
 }
 
-/** Everything between the products of a gated attention layer, of few heads and of more, so that every tile runs. */
+/**
+ * Everything between the products of an attention layer: gated, of few heads and of more, so that every tile runs, and
+ * of a vision tower, in which all patches of an image see each other.
+ */
 function attentionLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
   const run = tablesOf(graph)
   const [norms, rope] = [graph.input('norms', [2, 256]), graph.input('rope', ['T', 64])]
@@ -60,7 +64,11 @@ function attentionLayer(graph: Graph, pool: MakePool): Record<string, Tensor> {
     const q = qkNormRope(x, norms, rope, kv, run, { ...heads, rotary: 64, eps: 1e-6 })
     return attention(q, kv, run, { ...heads, gate: x })
   }
-  return { low: layer(2, 1), middle: layer(4, 1), high: layer(8, 2) }
+  const vision = { heads: 4, kvHeads: 4, headDim: 64, interleaved: false, causal: false }
+  const patches = pool(['*', 2 * 4 * 64], graph.target.cache, many.counts.T)
+  const turned = rotaryAppend(graph.input('patches', ['T', 3 * 4 * 64]), rope, patches, run, vision)
+  const seen = attention(turned, patches, run, vision)
+  return { low: layer(2, 1), middle: layer(4, 1), high: layer(8, 2), seen }
 }
 
 /** Everything between the products of an attention layer that decodes. */
@@ -84,7 +92,8 @@ function norms(graph: Graph): Record<string, Tensor> {
 
 const layerNorms = (graph: Graph): Record<string, Tensor> => {
   const [x, w] = [graph.input('x', ['T', 256]), graph.input('w', [2, 256])]
-  return { norm: layerNorm(x, w, { eps: 1e-5 }) }
+  const [parts, bias] = [graph.input('parts', ['T', 512]), graph.input('bias', [256])]
+  return { norm: layerNorm(x, w, { eps: 1e-5 }), ...addLayerNorm(x, parts, bias, w, { eps: 1e-6 }) }
 }
 
 const frame = frameInput({
@@ -138,7 +147,7 @@ const layers: readonly Layer[] = [
     tolerance: 1e-4,
   },
   { variants: ['attention_decode', 'attention_join'], layer: decodeLayer, tables: decoded, tolerance: 5e-3 },
-  { variants: ['layer_norm_shared'], layer: layerNorms, tables: few, tolerance: 1e-4 },
+  { variants: ['layer_norm_shared', 'add_layer_norm_shared'], layer: layerNorms, tables: few, tolerance: 1e-4 },
   { variants: ['sample_codes_shared'], layer: speech, tables: few, tolerance: 1e-4 },
 ]
 

@@ -8,6 +8,9 @@ export interface Norm {
   readonly eps: number
 }
 
+/** What happens to a sum: `LinearOptions.finish`. */
+export type Finish = 'store' | 'swiglu' | 'swiglu_up_first' | 'gelu' | 'gelu_tanh'
+
 /** A product y = x wᵀ as an op was asked for it. Of a convolution the rows of x wᵀ are windows of x. */
 export interface Product {
   readonly target: Target
@@ -20,11 +23,13 @@ export interface Product {
   /** Of x, where its windows are multiplied and not its rows: src/kernels/conv1d.ts. */
   readonly channels?: number
   readonly OUT: number
-  readonly finish: 'store' | 'swiglu' | 'swiglu_up_first'
+  readonly finish: Finish
   /** 2 for SwiGLU, where w = [gate; up] or [up; gate] and y has OUT / 2 columns. */
   readonly HALVES: 1 | 2
   /** Are there one or two rows only? */
   readonly few: boolean
+  /** Are they a handful of a run's rows, for their logits? */
+  readonly readOut: boolean
   readonly format: 'f32' | 'f16' // of y
 }
 
@@ -137,6 +142,10 @@ export const linearTable: readonly LinearRule[] = [
   matrix(2048, 6144, { SK: 4, BK: 64 }, units(large)),
   matrix(2048, 2048, { SK: 2, BK: 64 }, units(small)),
   matrix(1024, 3584, { SK: 4, BK: 64 }, units(small, 2)),
+  matrix(3072, 1024, { SK: 1, BK: 64 }, units(small)), // and these of its vision towers, of 256 patches
+  matrix(1024, 1024, { SK: 2, BK: 64 }, units(small)),
+  matrix(1024, 4096, { SK: 4, BK: 64 }, units(small)),
+  matrix(768, 3072, { SK: 4, BK: 64 }, units(small)),
   matrix(8192, 2048, { SK: 1, BK: 32 }, smallUnits),
   matrix(2048, 2048, { SK: 2, BK: 32 }, smallUnits),
   tiled('f16', 8192, 2048, { SK: 1, BK: 16 }, halves),

@@ -1,4 +1,6 @@
-import { WeightsError } from '../../errors.ts'
+import { isWhole, type Json, jsonReader } from './json.ts'
+
+const { expect, flag, object, positive, whole, wrong } = jsonReader('config.json')
 
 /** The text half of a Qwen3.5 config.json, checked: whatever this code does not know is an error. */
 export interface TextConfig {
@@ -35,8 +37,6 @@ export interface DeltaConfig {
   readonly valueWidth: number
   readonly kernel: number
 }
-
-type Json = Readonly<Record<string, unknown>>
 
 /**
  * Reads config.json of a Qwen3_5ForConditionalGeneration or Qwen3_5ForCausalLM.
@@ -113,38 +113,72 @@ function layerKinds(t: Json): LayerKind[] {
   return types.map((name) => kinds[name]!)
 }
 
-function object(value: unknown, key: string): Json {
-  if (value && typeof value === 'object' && !Array.isArray(value)) return value as Json
-  throw wrong(key, value, 'an object')
-}
-
-function expect(t: Json, key: string, ...expected: (string | boolean)[]): void {
-  if (!expected.includes(t[key] as string | boolean)) throw wrong(key, t[key], expected.join(' or '))
-}
-
-const isWhole = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) > 0
-
-function whole(t: Json, key: string): number {
-  const value = t[key]
-  if (isWhole(value)) return value
-  throw wrong(key, value, 'a positive integer')
-}
-
-function positive(t: Json, key: string): number {
-  const value = t[key]
-  if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value
-  throw wrong(key, value, 'a positive number')
-}
-
-function flag(t: Json, key: string): boolean {
-  const value = t[key]
-  if (typeof value === 'boolean') return value
-  throw wrong(key, value, 'true or false')
-}
-
 function divides(a: string, n: number, b: string, m: number): void {
   if (m % n !== 0) throw wrong(b, m, `a multiple of ${a}, which is ${n}`)
 }
 
-const wrong = (key: string, value: unknown, expected: string): WeightsError =>
-  new WeightsError('unsupported', `config.json: ${key} is ${JSON.stringify(value) ?? 'missing'}, expected ${expected}`)
+/** The vision tower of a Qwen3.5 config.json, and the tokens around its images. */
+export interface VisionConfig {
+  readonly hidden: number
+  readonly intermediate: number
+  readonly depth: number
+  readonly heads: number
+  readonly headDim: number
+  /** Pixels of a patch's side, patches of a token's side. */
+  readonly patch: number
+  readonly merge: number
+  /** Frames of a patch; those of a still are the same. */
+  readonly frames: number
+  /** Learned positions on each side of their square. */
+  readonly side: number
+  /** Frequencies of the rotary positions. */
+  readonly theta: number
+  /** Width of an image token: the text model's. */
+  readonly out: number
+  /** Of layer norms; no config says so. */
+  readonly eps: number
+  readonly imageToken: number
+  readonly visionStart: number
+  readonly visionEnd: number
+}
+
+/**
+ * Reads the vision half of config.json; undefined where there is none.
+ *
+ * @throws WeightsError naming the key that is missing or not understood
+ */
+export function visionConfig(json: unknown): VisionConfig | undefined {
+  const root = object(json, 'config.json')
+  if (root.vision_config === undefined || root.vision_config === null) return undefined
+  const v = object(root.vision_config, 'vision_config')
+  expect(v, 'hidden_act', 'gelu_pytorch_tanh')
+  expect(v, 'in_channels', 3)
+  const stacked = v.deepstack_visual_indexes ?? []
+  if (!Array.isArray(stacked) || stacked.length > 0)
+    throw wrong('deepstack_visual_indexes', stacked, 'an empty list: Qwen3.5 has no deepstack')
+  const [hidden, heads, positions] = [
+    whole(v, 'hidden_size'),
+    whole(v, 'num_heads'),
+    whole(v, 'num_position_embeddings'),
+  ]
+  const rope = v.rope_parameters === undefined ? { rope_theta: 10000 } : object(v.rope_parameters, 'rope_parameters')
+  divides('4 num_heads', 4 * heads, 'hidden_size', hidden) // a head has a cosine and a sine of rows and of columns
+  if (Math.sqrt(positions) % 1 !== 0) throw wrong('num_position_embeddings', positions, 'a square')
+  return {
+    hidden,
+    intermediate: whole(v, 'intermediate_size'),
+    depth: whole(v, 'depth'),
+    heads,
+    headDim: hidden / heads,
+    patch: whole(v, 'patch_size'),
+    merge: whole(v, 'spatial_merge_size'),
+    frames: whole(v, 'temporal_patch_size'),
+    side: Math.sqrt(positions),
+    theta: positive(rope, 'rope_theta'),
+    out: whole(v, 'out_hidden_size'),
+    eps: 1e-6,
+    imageToken: whole(root, 'image_token_id'),
+    visionStart: whole(root, 'vision_start_token_id'),
+    visionEnd: whole(root, 'vision_end_token_id'),
+  }
+}

@@ -1,5 +1,5 @@
 import type { MatrixProduct } from '../../kernels/tune/product.ts'
-import type { TextConfig } from './config.ts'
+import type { TextConfig, VisionConfig } from './config.ts'
 
 /** The products of every token, by the names of their weights, and how many layers have them. */
 export function products(c: TextConfig): (MatrixProduct & { readonly layers: number })[] {
@@ -17,5 +17,19 @@ export function products(c: TextConfig): (MatrixProduct & { readonly layers: num
     { name: 'attention out', N: hidden, K: queries, use: 'parts', layers: full },
     { name: 'gate up', N: 2 * intermediate, K: hidden, use: 'swiglu', layers: layers.length },
     { name: 'down', N: hidden, K: intermediate, use: 'parts', layers: layers.length },
+  ]
+}
+
+/** Those of every patch of an image, and of every token of one. */
+export function visionProducts(c: VisionConfig): (MatrixProduct & { readonly layers: number })[] {
+  const merged = c.merge ** 2 * c.hidden
+  return [
+    { name: 'patches', N: c.hidden, K: 3 * c.patch ** 2, use: 'store', layers: 1 },
+    { name: 'vision q k v', N: 3 * c.hidden, K: c.hidden, use: 'store', layers: c.depth },
+    { name: 'vision out', N: c.hidden, K: c.hidden, use: 'parts', layers: c.depth },
+    { name: 'vision up', N: c.intermediate, K: c.hidden, use: 'store', layers: c.depth },
+    { name: 'vision down', N: c.hidden, K: c.intermediate, use: 'parts', layers: c.depth },
+    { name: 'merger in', N: merged, K: merged, use: 'store', layers: 1 },
+    { name: 'merger out', N: c.out, K: merged, use: 'store', layers: 1 },
   ]
 }

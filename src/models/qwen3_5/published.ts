@@ -1,4 +1,4 @@
-import { type TextConfig, textConfig } from './config.ts'
+import { type TextConfig, textConfig, type VisionConfig, visionConfig } from './config.ts'
 
 export type PublishedSize = '0.8B' | '2B'
 export const publishedSizes: readonly PublishedSize[] = ['0.8B', '2B']
@@ -36,3 +36,23 @@ export function publishedJson(size: PublishedSize): Readonly<Record<string, unkn
 }
 
 export const publishedConfig = (size: PublishedSize): TextConfig => textConfig(publishedJson(size))
+
+/** The vision half of config.json of a published Qwen3.5 model, as far as it is read. */
+export function publishedVision(size: PublishedSize): VisionConfig {
+  const [depth, hidden_size, num_heads, intermediate_size, out_hidden_size] = {
+    '0.8B': [12, 768, 12, 3072, 1024],
+    '2B': [24, 1024, 16, 4096, 2048],
+  }[size]
+  const vision_config = {
+    ...{ depth, hidden_size, num_heads, intermediate_size, out_hidden_size },
+    hidden_act: 'gelu_pytorch_tanh',
+    in_channels: 3,
+    patch_size: 16,
+    temporal_patch_size: 2,
+    spatial_merge_size: 2,
+    num_position_embeddings: 2304,
+    deepstack_visual_indexes: [],
+  }
+  const tokens = { image_token_id: 248056, vision_start_token_id: 248053, vision_end_token_id: 248054 }
+  return visionConfig({ vision_config, ...tokens }) as VisionConfig
+}

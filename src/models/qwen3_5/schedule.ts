@@ -1,10 +1,13 @@
 import { CHUNK, type Segment } from '../../graph/segments.ts'
+import type { Positions } from './rope.ts'
 
 /** A row of tokens to be read at some of its positions, perhaps behind a prefix that was run before. */
 export interface Row {
   readonly ids: readonly number[]
-  /** Positions in `ids` whose logits are read. */
+  /** Places in `ids` whose logits are read. */
   readonly slots: readonly number[]
+  /** Of its tokens; absent: they count on from what it continues. */
+  readonly positions?: Positions | undefined
   /** What it continues; absent: nothing. */
   readonly after?: Snapshot | undefined
   /** Where to leave its state and cache rows for others to continue; absent: nobody does. */

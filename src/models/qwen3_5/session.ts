@@ -6,6 +6,7 @@ import type { Graph } from '../../graph/graph.ts'
 import { segmentTables } from '../../graph/segments.ts'
 import type { Target } from '../../graph/target.ts'
 import type { Tensor } from '../../graph/tensor.ts'
+import { ALSO } from '../../kernels/embedding.ts'
 import { variantProbes } from '../../kernels/lib/probes.ts'
 import type { TextConfig } from './config.ts'
 import { makePools, type Pools } from './pools.ts'
@@ -21,6 +22,13 @@ export interface SessionOptions {
   readonly kept?: { readonly slots: number; readonly kvRows: number } | undefined
 }
 
+/** What ids beyond the vocabulary stand for: rows that a vision tower made. */
+export interface ImageRows {
+  readonly features: Tensor // ['*', H] f32
+  /** Undefined for what is not there. */
+  rowOf(id: number): number | undefined
+}
+
 /** A loaded text model with its memory on one device. */
 export interface Session {
   readonly config: TextConfig
@@ -33,11 +41,11 @@ export interface Session {
 }
 
 /** `head`: [L, H], the rows of the LM head that are read. */
-export function textSession(device: Device, c: TextConfig, w: TextWeights, head: Tensor): Session {
+export function textSession(device: Device, c: TextConfig, w: TextWeights, head: Tensor, images?: ImageRows): Session {
   const pools = makePools(device, c)
   const queue = serial() // a long row is a series of runs: nobody else's run may come between
-  const build = (target: Target): Graph => textGraph(target, c, w, pools.layers, head)
-  const index = indexer(c.vocabulary)
+  const build = (target: Target): Graph => textGraph(target, c, w, pools.layers, head, images?.features)
+  const index = indexer(c.vocabulary, images)
   const recorded = recordedProgram(device, build, { probes: variantProbes })
 
   async function run(
@@ -47,17 +55,17 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
     options: SessionOptions,
   ): Promise<void> {
     const ids = new Uint32Array(tokens)
-    const positions = new Int32Array(tokens)
+    const axes = [new Int32Array(tokens), new Int32Array(tokens), new Int32Array(tokens)] as const
     const reads: { token: number; row: number; slot: number }[] = []
     let at = 0
     for (const { row, from, segment } of pieces) {
-      const { ids: all, slots, after } = rows[row]!
+      const { ids: all, slots, after, positions } = rows[row]!
       slots.forEach((position, slot) => {
         if (position >= from && position < from + segment.length) reads.push({ token: at + position - from, row, slot })
       })
       for (let i = from; i < from + segment.length; i++, at++) {
         ids[at] = all[i]!
-        positions[at] = (after?.length ?? 0) + i
+        for (const [k, axis] of axes.entries()) axis[at] = positions ? positions[k]![i]! : (after?.length ?? 0) + i
       }
     }
     const read = reads.length ? reads.map((r) => r.token) : [0] // a dispatch of no rows is no dispatch
@@ -69,7 +77,7 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
     const inputs = {
       table: await w.embedding.read(distinct, options.signal),
       ids: places,
-      rope: ropeTable([positions, positions, positions], c.attention),
+      rope: ropeTable(axes, c.attention),
       segments,
       segmentOf,
       chunks,
@@ -93,7 +101,7 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
     pools,
     program: recorded.program,
     async logits(rows, options = {}) {
-      rows.forEach((row, i) => checkRow(row, i, c))
+      rows.forEach((row, i) => checkRow(row, i, c, images))
       return queue(async () => {
         const { maxTokens } = await recorded.program()
         const { slots = FREE_SLOT, kvRows: kvFree = 0 } = options.kept ?? {}
@@ -110,13 +118,17 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
   }
 }
 
-/** Tells the distinct ids of a run, in the order in which they come, and the place of each token's id among them. */
-function indexer(vocabulary: number) {
+/**
+ * Tells the distinct ids of a run, in the order in which they come, and the place of each token's id among them, or of an
+ * image's among the image rows.
+ */
+function indexer(vocabulary: number, images: ImageRows | undefined) {
   const seen = new Uint32Array(vocabulary) // place + 1; zeros between calls
   return (ids: Uint32Array): { distinct: Uint32Array; places: Uint32Array } => {
     const distinct = new Uint32Array(ids.length)
     let count = 0
     const places = ids.map((id) => {
+      if (id >= vocabulary) return ALSO + images!.rowOf(id)!
       if (seen[id] === 0) {
         distinct[count++] = id
         seen[id] = count
@@ -124,15 +136,23 @@ function indexer(vocabulary: number) {
       return seen[id]! - 1
     })
     for (let i = 0; i < count; i++) seen[distinct[i]!] = 0
-    return { distinct: distinct.subarray(0, count), places }
+    return { distinct: distinct.subarray(0, Math.max(count, 1)), places } // of images alone: a table is not empty
   }
 }
 
-function checkRow({ ids, slots, after }: Row, i: number, c: TextConfig): void {
+function checkRow(
+  { ids, slots, after, positions }: Row,
+  i: number,
+  c: TextConfig,
+  images: ImageRows | undefined,
+): void {
   if (ids.length === 0) throw new ShapeError(`logits: row ${i} has no tokens`)
-  const wrong = ids.find((id) => !(Number.isInteger(id) && id >= 0 && id < c.vocabulary))
+  const known = (id: number): boolean => id < c.vocabulary || images?.rowOf(id) !== undefined
+  const wrong = ids.find((id) => !(Number.isInteger(id) && id >= 0 && known(id)))
   if (wrong !== undefined)
     throw new ShapeError(`logits: row ${i} has token id ${wrong}, expected 0 to ${c.vocabulary - 1}`)
+  const axis = positions?.find(({ length }) => length !== ids.length)
+  if (axis) throw new ShapeError(`logits: row ${i} has ${axis.length} positions, expected ${ids.length}`)
   const outside = slots.find((s) => !(Number.isInteger(s) && s >= 0 && s < ids.length))
   if (outside !== undefined)
     throw new ShapeError(`logits: row ${i} is read at ${outside}, expected 0 to ${ids.length - 1}`)

@@ -18,7 +18,7 @@ import type { AttentionWeights, DeltaWeights, LayerWeights, TextWeights } from '
 /** What a run of the text model reads besides weights. T tokens of S segments, R of them read out. */
 export interface TextInputs {
   readonly table: Tensor // ['T', H]: the distinct embedding rows of this run, as stored
-  readonly ids: Tensor // ['T']: row of `table` for each token
+  readonly ids: Tensor // ['T']: row of `table` for each token, or ALSO + row of the images'
   readonly rope: Tensor // ['T', rotary]: cos | sin
   readonly segments: Tensor // ['S', 8]
   readonly segmentOf: Tensor // ['T']
@@ -38,16 +38,17 @@ export function textInputs(graph: Graph, c: TextConfig, tableFormat: Format): Te
   }
 }
 
-/** From embedding rows to `logits` ['R', L], the products with the rows of `head` [L, H]. */
+/** From embedding rows, and those of `images` ['*', H], to `logits` ['R', L]: products with the rows of `head` [L, H]. */
 export function textGraph(
   target: Target,
   c: TextConfig,
   w: TextWeights,
   pools: readonly LayerPool[],
   head: Tensor,
+  images?: Tensor,
 ): Graph {
   const graph = new Graph(target)
-  const hidden = textModel(graph, c, w, pools, textInputs(graph, c, w.embedding.format))
+  const hidden = textModel(graph, c, w, pools, textInputs(graph, c, w.embedding.format), images)
   graph.output('logits', linear(hidden, head))
   return graph
 }
@@ -79,9 +80,10 @@ export function textModel(
   w: TextWeights,
   pools: readonly LayerPool[],
   run: TextInputs,
+  images?: Tensor,
 ): Tensor {
   const context: Context = { graph, c, run, operand: graph.target.operand }
-  let stream: Stream = { x: graph.name(embedding(run.ids, run.table), 'embed') }
+  let stream: Stream = { x: graph.name(embedding(run.ids, run.table, images), 'embed') }
   w.layers.forEach((layer, i) => {
     stream = decoderLayer(context, layer, pools[i]!, stream, `layers.${i}`)
   })

@@ -26,6 +26,7 @@ test('the nano model', () => {
     temperatures: { base: 2.992, byType: { choice: 2.798, noul: 3.108, score: 4.768 } },
     isolatedLevels: true,
     neutralizeNone: false,
+    vision: true,
     maxOptions: 32,
     maxStateTokens: 1536,
   })
@@ -42,6 +43,7 @@ test('no file: the defaults of the original', () => {
     temperatures: { base: 1, byType: {} },
     isolatedLevels: false,
     neutralizeNone: true,
+    vision: false,
     maxOptions: 255,
     maxStateTokens: 32768,
   })

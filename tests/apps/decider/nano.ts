@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { type DeciderConfig, parseConfig } from '../../../src/apps/decider/config.ts'
 import type { Decider } from '../../../src/apps/decider/api.ts'
+import { type DeciderConfig, parseConfig } from '../../../src/apps/decider/config.ts'
 import { createDecider } from '../../../src/apps/decider/decider.ts'
+import type { Eyes } from '../../../src/apps/decider/images.ts'
 import type { Row, Scorer } from '../../../src/apps/decider/scorer.ts'
 import { createTokenizer } from '../../../src/text/tokenizer.ts'
 
@@ -21,12 +22,21 @@ interface GoldenItem {
   readonly slots: readonly number[]
   readonly logits: readonly (readonly number[])[]
   readonly probs: readonly (readonly number[])[]
-  readonly image?: unknown
+}
+
+interface GoldenImage extends GoldenItem {
+  readonly image: string
+  readonly grid_thw: readonly number[]
+  readonly pixel_values_sha256: string
 }
 const golden = readJson('tests/fixtures/decider-nano/golden.json')
 /** Requests to the nano model that PyTorch answered, those without an image. */
 export const goldenText: readonly GoldenItem[] = golden.items.filter(
   ({ name }: GoldenItem) => !name.startsWith('image_'),
+)
+/** Those about an image. */
+export const goldenImages: readonly GoldenImage[] = golden.items.filter(({ name }: GoldenItem) =>
+  name.startsWith('image_'),
 )
 export const goldenLabels: readonly number[] = golden.label_ids
 
@@ -51,7 +61,7 @@ export interface Call {
 /** A decider of the nano model's tokenizer whose logits come from `logitsOf`, and the calls it made. */
 export function fakeDecider(
   logitsOf: (row: Row, slot: number, index: number) => readonly number[],
-  { config = {}, maxTokens }: { config?: Partial<DeciderConfig>; maxTokens?: number } = {},
+  { config = {}, maxTokens, eyes }: { config?: Partial<DeciderConfig>; maxTokens?: number; eyes?: Eyes } = {},
 ): { decider: Decider; calls: Call[]; disposals: () => number } {
   const calls: Call[] = []
   let disposals = 0
@@ -66,6 +76,7 @@ export function fakeDecider(
     config: { ...nanoConfig, ...config },
     scorer,
     ...(maxTokens !== undefined && { maxTokens }),
+    ...(eyes && { eyes }),
     dispose: () => {
       disposals++
     },

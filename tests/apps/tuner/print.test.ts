@@ -60,6 +60,13 @@ test('the products of the published models, and of a checkpoint', async () => {
     [256, 512, 'parts'],
     [1024, 256, 'swiglu'],
     [256, 512, 'parts'],
+    [128, 768, 'store'], // of its vision tower
+    [384, 128, 'store'],
+    [128, 128, 'parts'],
+    [256, 128, 'store'],
+    [128, 256, 'parts'],
+    [512, 512, 'store'],
+    [256, 512, 'store'],
   ])
   await expect(productsOf('no/such/folder')).rejects.toThrow('no/such/folder')
 })

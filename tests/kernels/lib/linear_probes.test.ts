@@ -38,7 +38,7 @@ test('a run takes one tile of each product, and the rows make it take every tile
     'linear_dot',
     'linear_few',
     'linear_few',
-    ...Array.from({ length: 8 }, () => 'linear_matrix'),
+    ...Array.from({ length: 10 }, () => 'linear_matrix'),
   ])
   expect(new Set(ran.map(({ constants }) => constants.SL))).toContain(2)
   expect(new Set(ran.map((step) => `${step.constants.BM} x ${step.constants.BN}`)).size).toBeGreaterThan(2)

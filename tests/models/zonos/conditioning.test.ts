@@ -228,14 +228,9 @@ describe('conditions', () => {
 
 describe('random voices', () => {
   test('the same seed is the same voice, for ever', () => {
-    expect([...randomVoice(0, 3), ...randomVoice(4294967295, 1)]).toMatchInlineSnapshot(`
-      [
-        -0.004123260732740164,
-        -1.0652621984481812,
-        1.184246301651001,
-        0.5030702948570251,
-      ]
-    `)
+    expect([...randomVoice(0, 3), ...randomVoice(4294967295, 1)]).toEqual([
+      -0.004123260732740164, -1.0652621984481812, 1.184246301651001, 0.5030702948570251,
+    ])
     expect(randomVoice(7)).toEqual(randomVoice(7))
     expect(randomVoice(7)).not.toEqual(randomVoice(8))
     expect(randomVoice(7, 128).subarray(0, 5)).toEqual(randomVoice(7, 5))

@@ -226,7 +226,7 @@ describe('in tiles', () => {
     }))
 })
 
-// As tests/kernels/linear_matrix.test.ts does it: on real units what is picked, else the very shader, emulated.
+// As tests/kernels/linear_matrix.test.ts does it: on real units, else the very shader, emulated.
 test('on matrix units: dilated, with a residual and both results', () =>
   sameOnEveryDevice({
     operands: {
@@ -239,11 +239,12 @@ test('on matrix units: dilated, with a residual and both results', () =>
     counts: { T: 15 },
     op({ x, w, bias, residual, alpha }, graph) {
       const conv = { w: w!, bias: bias!, taps: 7 }
-      const options = { dilation: 9, add: residual!, snake: alpha!, gives: ['value', 'snaked'] as const }
+      const tile = { BM: 32, BN: 32, BK: 32, WM: 2, WN: 2 }
+      const plan = { variant: 'linear_matrix', tile } as const
+      const options = { dilation: 9, add: residual!, snake: alpha!, gives: ['value', 'snaked'] as const, plan }
       if (graph.target.matrix && graph.target.subgroupSize) return conv1d(x!, conv, options)
       Object.assign(graph, { target: withUnits(graph.target, 8, 8, 8, 16) })
-      const tile = { BM: 32, BN: 32, BK: 32, WM: 2, WN: 2 }
-      const made = conv1d(x!, conv, { ...options, plan: { variant: 'linear_matrix', tile } })
+      const made = conv1d(x!, conv, options)
       const step = graph.steps.pop()!
       graph.steps.push({ ...step, kernel: emulated(step.kernel) })
       return made

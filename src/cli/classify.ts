@@ -22,7 +22,7 @@ async function classifyFile(input: string, output: string, flags: ClassifyFlags,
   const questions = flags.schema === undefined ? undefined : await readSchema(flags.schema)
   await withDecider(flags, host, async (decider) => {
     const classify = classifier(decider, questions)
-    const log = await openLog('output', output)
+    const log = await openLog('output', output, '{"row":')
     try {
       const rows = readLines('input', input, signal)
       if (log.last !== undefined) {

@@ -1,14 +1,17 @@
+import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { addAbortSignal } from 'node:stream'
 import { type Command, Option } from 'commander'
 import pico from 'picocolors'
 import { type Flag, questionsOf } from '../apps/decider/flags.ts'
 import { printDecision } from '../apps/decider/print.ts'
-import { type Questions, readQuestions } from '../index.ts'
-import { addModelOptions, type Host, type ModelFlags, withDecider } from './host.ts'
+import { InputError, type Questions, readQuestions } from '../index.ts'
+import { addModelOptions, type Host, integer, type ModelFlags, withDecider } from './host.ts'
 import { readSchema } from './schema.ts'
 
 interface DecideFlags extends ModelFlags {
+  readonly image?: string
+  readonly maxPixels: number
   readonly schema?: string
   readonly json?: true
 }
@@ -17,8 +20,9 @@ interface DecideFlags extends ModelFlags {
 async function decide(text: string, questions: Questions, flags: DecideFlags, host: Host): Promise<void> {
   const { signal, note } = host
   const state = text === '-' ? (await readAll(addAbortSignal(signal, process.stdin))).replace(/\r?\n$/, '') : text
+  const image = flags.image === undefined ? undefined : await readImageFile(flags.image)
   await withDecider(flags, host, async (decider) => {
-    const decision = await decider.decide(state, questions, { signal })
+    const decision = await decider.decide(state, questions, { signal, image, maxPixels: flags.maxPixels })
     const bars = process.stdout.isTTY === true
     const printed = flags.json
       ? `${JSON.stringify(decision)}\n`
@@ -33,6 +37,14 @@ async function decide(text: string, questions: Questions, flags: DecideFlags, ho
         `note: ${decision.model} answered, the small model that comes with pronounce; ` +
           'for a full one add --model hf:Mapika/decider-2b, or the folder or URL of another Decider checkpoint',
       )
+  })
+}
+
+async function readImageFile(path: string): Promise<Uint8Array> {
+  return readFile(path).catch((cause: Error) => {
+    throw new InputError(`--image: ${path} cannot be read (${cause.message}), expected an image file`, 'input', {
+      cause,
+    })
   })
 }
 
@@ -64,6 +76,8 @@ export function addDecide(program: Command, host: Host): void {
         .argParser(collect('options'))
         .conflicts('schema'),
     )
+    .option('-i, --image <file>', 'an image that is shown before the text: PNG, JPEG, WebP or GIF')
+    .option('--max-pixels <n>', 'at how many pixels it is read at most', integer(1), 2 ** 20)
     .option('-s, --schema <file.json>', 'questions as {name: {type, question, options}}')
     .option('--json', 'print one JSON object')
   addModelOptions(command).action(async (text: string, options: DecideFlags, command: Command) => {

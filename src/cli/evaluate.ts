@@ -48,7 +48,7 @@ async function evaluate(flags: EvaluateFlags, host: Host): Promise<void> {
   await withDecider(flags, host, async (decider) => {
     const provenance = await provenanceOf(flags, host, decider, examples.length)
     await expectSame(join(flags.out, 'run.json'), provenance)
-    const log = await openLog('--out', join(flags.out, 'predictions.jsonl'))
+    const log = await openLog('--out', join(flags.out, 'predictions.jsonl'), '{"task":')
     try {
       if (log.lines > 0) note(`note: goes on after ${log.lines} of ${examples.length} rows`)
       await predictRest(decider, examples, log, flags.batch, signal)
@@ -56,8 +56,8 @@ async function evaluate(flags: EvaluateFlags, host: Host): Promise<void> {
       await log.close()
     }
     const predictions: Prediction[] = []
-    for await (const { text } of readLines('--out', join(flags.out, 'predictions.jsonl'), signal))
-      predictions.push(JSON.parse(text))
+    for await (const { number, text } of readLines('--out', join(flags.out, 'predictions.jsonl'), signal))
+      predictions.push(readPrediction(text, number))
     const { temperatures } = decider.config
     const found = evaluation(predictions, flags.temperature ?? temperatures)
     const report = {
@@ -155,6 +155,18 @@ function printEvaluation({ results, agg }: Evaluation): string {
   const head = ['task'.padEnd(width), ...COLUMNS.map((key) => key.padStart(10))].join('')
   const rows = lines.map(([name, m]) => [name.padEnd(width), ...COLUMNS.map((key) => cell(key, m[key]))].join(''))
   return `${[head, ...rows].join('\n')}\n`
+}
+
+function readPrediction(text: string, number: number): Prediction {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new InputError(
+      `--out: line ${number} of predictions.jsonl is damaged; remove the folder and begin anew`,
+      'input',
+      { cause },
+    )
+  }
 }
 
 /** Adds the command to the program. */

@@ -92,11 +92,12 @@ export const showLoading =
 
 /** Reads the value of a flag. */
 export const integer =
-  (least: number) =>
+  (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {
     const value = Number(text)
-    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value
-    throw new InvalidArgumentError(`Not an integer from ${least}.`)
+    if (text.trim() !== '' && Number.isInteger(value) && value >= least && value <= most) return value
+    const bound = most < Number.MAX_SAFE_INTEGER ? ` to ${most}` : ''
+    throw new InvalidArgumentError(`Not an integer from ${least}${bound}.`)
   }
 
 export const positive = (text: string): number => {

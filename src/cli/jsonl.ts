@@ -58,26 +58,36 @@ export interface Log {
   close(): Promise<void>
 }
 
-/** Opens a file to go on with: what a kill left of a line is cut off. */
-export async function openLog(flag: string, path: string): Promise<Log> {
+/**
+ * Opens a file to go on with: what a kill left of a line is cut off. Lines begin with `begin`: a file that holds anything
+ * else stays as it is.
+ */
+export async function openLog(flag: string, path: string, begin: string): Promise<Log> {
   const file = await open(path, 'a+').catch((cause: Error) => {
     throw new InputError(`${flag}: ${path} cannot be written (${cause.message}), expected a file`, 'input', { cause })
   })
   let lines = 0
-  let [begin, end] = [0, 0] // of the last whole line
+  let [start, end] = [0, 0] // of the last whole line
   let at = 0
   for await (const chunk of file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>) {
     for (let from = chunk.indexOf(LINE_END); from >= 0; from = chunk.indexOf(LINE_END, from + 1)) {
       lines++
-      ;[begin, end] = [end, at + from + 1]
+      ;[start, end] = [end, at + from + 1]
     }
     at += chunk.length
   }
+  const text = async (from: number, length: number): Promise<string> =>
+    (await file.read({ buffer: Buffer.alloc(length), position: from })).buffer.toString('utf8')
+  const last = await text(start, end - start)
+  const rest = await text(end, Math.min(at - end, begin.length))
+  if (!(lines === 0 || last.startsWith(begin)) || !begin.startsWith(rest)) {
+    await file.close()
+    throw new InputError(`${flag}: ${path} holds something else, expected a new file or one of this command's`)
+  }
   if (at > end) await file.truncate(end)
-  const { buffer } = await file.read({ buffer: Buffer.alloc(end - begin), position: begin })
   return {
     lines,
-    last: lines === 0 ? undefined : buffer.toString('utf8').trimEnd(),
+    last: lines === 0 ? undefined : last.trimEnd(),
     async append(lines) {
       await file.appendFile(lines.map((line) => `${line}\n`).join(''))
       await file.datasync()

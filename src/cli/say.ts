@@ -66,6 +66,8 @@ async function say(given: string | undefined, flags: SayFlags, host: Host): Prom
   const text = await readText(given, flags.file, signal)
   const speakers = await Promise.all((flags.speaker ?? []).map(readSpeaker))
   const names = speakers.map(({ name }) => name)
+  const twice = names.find((name, i) => names.slice(0, i).some((other) => other.toLowerCase() === name.toLowerCase()))
+  if (twice !== undefined) throw new InputError(`--speaker: two are called ${twice}; name them, one=a.json two=b.json`)
   const prefix = flags.prefix === undefined ? undefined : await readPrefix(flags.prefix)
   const live = liveLine(host)
   const open = (where: string) => openModel(where, flags, live)

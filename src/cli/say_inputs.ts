@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { parse } from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import { text as readAll } from 'node:stream/consumers'
+import { buffer as readAll } from 'node:stream/consumers'
 import { decodeWav, InputError, type SayOptions, type Sound } from '../index.ts'
 
 /** A voice of the command line. */
@@ -15,8 +15,17 @@ export async function readText(
   file: string | undefined,
   signal: AbortSignal,
 ): Promise<string> {
-  if (file !== undefined && file !== '-') return (await read('--file', file, 'a text file')).toString('utf8')
-  return file === '-' || text === '-' ? (await readAll(addAbortSignal(signal, process.stdin))).trim() : text!
+  if (file !== undefined && file !== '-') return decoded('--file', await read('--file', file, 'a text file'))
+  if (file !== '-' && text !== '-') return text!
+  return decoded('stdin', await readAll(addAbortSignal(signal, process.stdin))).trim()
+}
+
+function decoded(where: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new InputError(`${where}: the text is not UTF-8; convert it`, 'input', { cause })
+  }
 }
 
 /**

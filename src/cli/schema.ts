@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { InputError, type Questions, readQuestions } from '../index.ts'
+import { InputError, type JsonValue, parseJson, type Questions, readQuestions } from '../index.ts'
 
 /** The questions of a schema file. */
 export async function readSchema(path: string): Promise<Questions> {
@@ -8,15 +8,19 @@ export async function readSchema(path: string): Promise<Questions> {
       cause,
     })
   })
+  const questions = readQuestions(parsed(path, json.replace(/^\uFEFF/, '')))
+  if (Object.keys(questions).length === 0)
+    throw new InputError(`--schema: ${path} has no questions, expected at least one`)
+  return questions
+}
+
+/** Keeps the order of options, also of those whose names are numbers. */
+function parsed(path: string, json: string): JsonValue {
   try {
-    const questions = readQuestions(JSON.parse(json.replace(/^\uFEFF/, '')))
-    if (Object.keys(questions).length === 0)
-      throw new InputError(`--schema: ${path} has no questions, expected at least one`)
-    return questions
+    return parseJson(json)
   } catch (cause) {
-    if (!(cause instanceof SyntaxError)) throw cause
     throw new InputError(
-      `--schema: ${path} is not JSON (${cause.message}), expected {name: {type, question, options}}`,
+      `--schema: ${path} is not JSON (${(cause as Error).message}), expected {name: {type, question, options}}`,
       'input',
       { cause },
     )

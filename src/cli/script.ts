@@ -18,7 +18,7 @@ export function turnsOf(script: string, names: readonly string[]): Turn[] {
     if (name === undefined) turns.at(-1)!.lines.push(line)
     else turns.push({ name, lines: [rest!] })
   }
-  return turns
-    .map(({ name, lines }) => ({ name, text: lines.join('\n').trim() }))
-    .filter(({ text }, _, all) => text !== '' || all.length === 1)
+  const all = turns.map(({ name, lines }) => ({ name, text: lines.join('\n').trim() }))
+  const said = all.filter(({ text }) => /[\p{L}\p{N}\p{S}]/u.test(text)) // a turn of dots is silence
+  return said.length > 0 ? said : all.slice(0, 1)
 }

@@ -56,6 +56,7 @@ async function serve(flags: ServeFlags, host: Host): Promise<void> {
 /** Resolves at SIGINT, which aborts the program's signal, and at SIGTERM. */
 function stop(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
     process.once('SIGTERM', () => resolve())
   })
@@ -79,7 +80,7 @@ function speakers(flags: ServeFlags, host: Host, decider: Decider) {
     tts.catch(forget)
     void device.lost.then(async () => {
       forget()
-      await (await tts).dispose()
+      await tts.then((loaded) => loaded.dispose()).catch(() => {}) // who asked for it has been told
     })
     return tts
   }
@@ -105,7 +106,7 @@ export function addServe(program: Command, host: Host): void {
     .command('serve')
     .description('answer over HTTP: the original’s /v1/systemone and /decide, and /v1/audio/speech')
     .option('--host <address>', 'where to listen', '127.0.0.1')
-    .option('--port <n>', '0: any that is free', integer(0), 8000)
+    .option('--port <n>', '0: any that is free', integer(0, 65535), 8000)
     .option('--allow-host <name>', 'a Host header to take besides localhost; may be repeated', collect)
     .option('--allow-origin <origin>', 'pages that may call it, such as https://example.org; may be repeated', collect)
     .addOption(new Option('--api-key <key>', 'asked for as Authorization: Bearer').env('PRONOUNCE_API_KEY'))

@@ -21,8 +21,11 @@ const KEY = /^[\w.~+/-]+=*$/ // RFC 6750, 2.1
 /** What every request passes through, in this order. Throws InputError for an option that cannot be used. */
 export function guards(options: GuardOptions): MiddlewareHandler[] {
   const { allowHosts = [], allowOrigins = [], apiKey } = options
+  if (apiKey === '') throw new InputError('apiKey: is empty; choose a key, or none')
   if (apiKey !== undefined && !KEY.test(apiKey))
     throw new InputError('apiKey: has other characters than letters, digits and -._~+/; choose another key')
+  const withPort = allowHosts.find((host) => /:\d+$/.test(host) && !host.includes('::'))
+  if (withPort) throw new InputError(`allowHosts: ${withPort} has a port, expected the name alone`)
   return [
     knownHost([...LOCAL, ...allowHosts.map((host) => host.toLowerCase())]),
     knownOrigin(allowOrigins),

@@ -16,7 +16,8 @@ export function deadline(client: AbortSignal, seconds: number): Deadline {
   const abort = new AbortController()
   const leave = (): void => abort.abort(refuse(499, 'the client went away'))
   const late = (): void => abort.abort(refuse(503, `no answer within ${seconds} s; retry later`))
-  let timer = setTimeout(late, seconds * 1000)
+  const ms = Math.min(seconds * 1000, 2 ** 31 - 1) // what a timer holds
+  let timer = setTimeout(late, ms)
   client.addEventListener('abort', leave)
   if (client.aborted) leave()
   return {
@@ -24,7 +25,7 @@ export function deadline(client: AbortSignal, seconds: number): Deadline {
     leave,
     extend() {
       clearTimeout(timer)
-      timer = setTimeout(late, seconds * 1000)
+      timer = setTimeout(late, ms)
     },
     end() {
       clearTimeout(timer)

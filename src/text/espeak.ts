@@ -66,7 +66,7 @@ async function readData(where: string | URL | undefined, signal: AbortSignal | u
 /** The one word that espeak-ng 1.51 stresses when it stands alone and the package does not. */
 const loneOne = /^['‘<[{\s]*one(['’]?s['’]?)?['’>\]}\s]*$/i
 /** Zero ends a C string, and half of a surrogate pair has no UTF-8. */
-const noText = /[\0\p{Surrogate}]/gu
+const noText = /[\0\uFFFD\p{Surrogate}]/gu
 const MAX_WORDS = 16384 // remembered: a word costs up to a millisecond
 
 function speaker(module: EspeakModule, worker: EspeakWorker): Espeak {

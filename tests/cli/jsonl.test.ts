@@ -68,7 +68,7 @@ describe('a log', () => {
   const text = (): string => readFileSync(file, 'utf8')
   test('that is new', async () => {
     rmSync(file, { force: true })
-    const log = await openLog('--out', file)
+    const log = await openLog('--out', file, '')
     expect(log).toMatchObject({ lines: 0, last: undefined })
     await log.append(['a', 'b'])
     await log.append(['c'])
@@ -82,13 +82,27 @@ describe('a log', () => {
     [`${'long'.repeat(50_000)}\n${'long'.repeat(50_000)}`, 1, 'long'.repeat(50_000), `${'long'.repeat(50_000)}\n`],
   ])('that goes on: %.12j', async (before, lines, last, kept) => {
     writeFileSync(file, before)
-    const log = await openLog('--out', file)
+    const log = await openLog('--out', file, '')
     expect([log.lines, log.last]).toEqual([lines, last])
     await log.append(['next'])
     await log.close()
     expect(text()).toBe(`${kept}next\n`)
   })
+  test.each(['{"state":"a"}\n{"state":"b"}', '{"state":"a"}\n', 'no line', '{"row":1}\n{"state"'])(
+    'that is something else stays as it is: %j',
+    async (before) => {
+      writeFileSync(file, before)
+      await expect(openLog('--out', file, '{"row":')).rejects.toThrow(/^--out: .* holds something else/)
+      expect(text()).toBe(before)
+    },
+  )
+  test('whose first line was cut goes on', async () => {
+    writeFileSync(file, '{"row":1}\n{"ro')
+    const log = await openLog('--out', file, '{"row":')
+    await log.close()
+    expect(text()).toBe('{"row":1}\n')
+  })
   test('that cannot be', async () => {
-    await expect(openLog('--out', folder)).rejects.toThrow(/^--out: .* cannot be written /)
+    await expect(openLog('--out', folder, '')).rejects.toThrow(/^--out: .* cannot be written /)
   })
 })

@@ -34,6 +34,7 @@ test.each<[string, string[], [string | undefined, string][]]>([
   ],
   ['', both, [['anna', '']]],
   ['anna:\nben: Yes.', both, [['ben', 'Yes.']]],
+  ['anna: ...\nben: Yes.\nanna: ?!', both, [['ben', 'Yes.']]],
 ])('%j with %j', (script, names, want) => {
   expect(turnsOf(script, names).map(({ name, text }) => [name, text])).toEqual(want)
 })

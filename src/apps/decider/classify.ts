@@ -45,7 +45,8 @@ export function classifier(decider: Pick<Decider, 'schema'>, questions: Question
 
   function read(row: JsonValue): Item {
     if (!isObject(row)) return refuse('state')
-    const state = member(row, 'state') ?? refuse('state')
+    const state = member(row, 'state')
+    if (state === undefined) return refuse('state')
     return { state, schema: schemaOf(member(row, 'questions')) }
   }
 

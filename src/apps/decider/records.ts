@@ -32,5 +32,6 @@ export function readRecord(text: string, where: string): CalibrationRecord {
 
 const listOf = (value: unknown): unknown[] | undefined => (Array.isArray(value) ? value : undefined)
 const isNumbers = (value: unknown): value is number[] =>
-  Array.isArray(value) && value.every((x) => typeof x === 'number')
-const logsOf = (p: unknown): number[] | undefined => (isNumbers(p) ? p.map(Math.log) : undefined)
+  Array.isArray(value) && value.every((x) => typeof x === 'number' && x < Number.POSITIVE_INFINITY) // log 0 may be
+const isDistribution = (p: unknown): p is number[] => isNumbers(p) && p.every((x) => x >= 0) && p.some((x) => x > 0)
+const logsOf = (p: unknown): number[] | undefined => (isDistribution(p) ? p.map(Math.log) : undefined)

@@ -133,13 +133,21 @@ export function speechOf(
     }
   }
 
-  return Object.assign(whole, {
+  const heard = (): void => void whole.catch(() => {}) // who asks otherwise is told there
+  const speech = Object.assign(whole, {
     report,
     [Symbol.asyncIterator]() {
+      if (iterated) throw new InputError('say: its samples went to another loop; keep the chunks, or say it again')
       iterated = true
       codes = []
-      whole.catch(() => {}) // the loop is told
+      heard()
       return iterate()
+    },
+  })
+  return Object.defineProperty(speech, 'report', {
+    get() {
+      heard()
+      return report
     },
   })
 }

@@ -36,7 +36,8 @@ export const mostFrames = (tokens: number, given: number): number => MOST_POSITI
 
 /** @throws InputError for what is no scale of guidance */
 export function expectScale(cfgScale: number): void {
-  if (!Number.isFinite(cfgScale)) throw new InputError(`speech: cfgScale is ${cfgScale}, expected a number`)
+  if (!(cfgScale >= 0 && cfgScale < Number.POSITIVE_INFINITY))
+    throw new InputError(`speech: cfgScale is ${cfgScale}, expected a number from 0`)
 }
 
 /** @throws InputError for what cannot be said */

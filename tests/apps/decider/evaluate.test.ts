@@ -136,5 +136,8 @@ describe('records', () => {
     ],
     [{ type: 'score', level_logits: [[1, 2], [1]], gold: 0 }, 'has no numbers'],
   ])('%j is refused', (record, said) => expect(() => read(record)).toThrow(`line 2: ${said}, expected {"type"`))
+  test.each([{ probs: [-1, 2] }, { probs: [0, 0] }, { logits: [1, null] }])('%j is no distribution', (numbers) =>
+    expect(() => read({ type: 'choice', gold: 0, ...numbers })).toThrow('line 2: has no numbers'),
+  )
   test.each(['{', 'null', '7'])('%s is refused', (text) => expect(() => readRecord(text, 'line 2')).toThrow('line 2: '))
 })

@@ -117,6 +117,7 @@ test('an abort is heard while it speaks, before it begins and while it loads', a
   const abort = new AbortController()
   const onProgress = () => abort.abort('enough')
   await expect(tts.say(text, { maxSeconds: 5, signal: abort.signal, onProgress })).rejects.toBe('enough')
+  await expect(tts.say(text, { signal: AbortSignal.abort('known') }).report).rejects.toBe('known') // and nothing else
   await expect(tts.say(text, { signal: AbortSignal.abort('early') })).rejects.toBe('early')
   const empty = cpuDevice('test')
   await expect(open(empty, { signal: AbortSignal.abort('late') })).rejects.toBe('late')

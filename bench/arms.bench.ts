@@ -1,20 +1,11 @@
 import { loadDecider } from '../src/apps/decider/load.ts'
 import type { Decider } from '../src/apps/decider/api.ts'
+import { CONTEXTS, DEPARTMENT } from '../src/apps/decider/verify.ts'
 import { arms } from '../demo/engine/arms.ts'
 import type { Bench } from './bench.ts'
 import { identify } from './checkpoint.ts'
 import { watched, without } from './devices.ts'
 import { type Case, interleave, median, origin } from './measure.ts'
-
-const question = {
-  question: 'Which department should handle this?',
-  options: ['billing', 'technical', 'sales'],
-}
-const texts = [
-  'My card was charged twice for the same purchase.',
-  'I cannot log in after resetting my password.',
-  'I would like pricing for fifty licenses.',
-]
 
 const LEAST_WARMUPS = 2
 const LEAST_RUNS = 5
@@ -31,10 +22,10 @@ export const armsBench: Bench = async (device, { model, revision, warmups, runs 
   const answers = new Map<string, readonly number[]>()
   const key = (arm: string, text: string) => `${arm}: ${text}`
   const ask = async (arm: string, decider: Decider, text: string) => {
-    const { answers: all } = await decider.decidePacked(text, [question])
+    const { answers: all } = await decider.decidePacked(text, [DEPARTMENT])
     answers.set(key(arm, text), all[0]!.probsList)
   }
-  const pairs = texts.flatMap((text) => loaded.map(({ arm, decider }) => ({ text, arm, decider })))
+  const pairs = CONTEXTS.flatMap((text) => loaded.map(({ arm, decider }) => ({ text, arm, decider })))
   const timings = await interleave(
     pairs.map(({ arm, decider, text }): Case => ({ name: key(arm, text), run: () => ask(arm, decider, text) })),
     rounds,
@@ -43,12 +34,12 @@ export const armsBench: Bench = async (device, { model, revision, warmups, runs 
     arm,
     text,
     ...timings[i]!,
-    probabilities: Object.fromEntries(question.options.map((o, j) => [o, answers.get(key(arm, text))![j]!])),
+    probabilities: Object.fromEntries(DEPARTMENT.options.map((o, j) => [o, answers.get(key(arm, text))![j]!])),
   }))
   const largestDifference = Math.max(
-    ...texts.flatMap((text) => {
+    ...CONTEXTS.flatMap((text) => {
       const all = loaded.map(({ arm }) => answers.get(key(arm, text))!)
-      return question.options.map((_, j) => spread(all.map((p) => p[j]!)))
+      return DEPARTMENT.options.map((_, j) => spread(all.map((p) => p[j]!)))
     }),
   )
   note(`largest difference between arms: ${largestDifference.toExponential(2)}`)

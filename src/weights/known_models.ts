@@ -2,7 +2,7 @@
 export interface KnownModel {
   /** What `openSource` takes. */
   readonly name: string
-  /** Its revision, where a name has none: a cache keeps the commit that it stood for when it was first loaded. */
+  /** Its revision, where a name has none. Of 'main' a cache keeps the commit that it stood for when it was first loaded. */
   readonly revision: string
   /** Of the weights, about: what a download takes. */
   readonly bytes: number
@@ -12,9 +12,24 @@ export interface KnownModel {
 
 /** The published models, for pickers. Nothing is downloaded for it. */
 export const knownModels: readonly KnownModel[] = [
-  { name: 'hf:Mapika/decider-0.8b', revision: 'main', bytes: 1.5e9, deviceBytes: 1.0e9 },
-  { name: 'hf:Mapika/decider-2b', revision: 'main', bytes: 3.76e9, deviceBytes: 2.75e9 },
-  { name: 'hf:Mapika/decider-2b-vision', revision: 'main', bytes: 4.43e9, deviceBytes: 3.41e9 },
+  {
+    name: 'hf:Mapika/decider-0.8b',
+    revision: '1ea54127d3bd52f6d753d9257b32a6380b873907',
+    bytes: 1.5e9,
+    deviceBytes: 1.0e9,
+  },
+  {
+    name: 'hf:Mapika/decider-2b',
+    revision: 'b37f7e1ba3fbc9238004cf531fabbee2619973fd',
+    bytes: 3.76e9,
+    deviceBytes: 2.75e9,
+  },
+  {
+    name: 'hf:Mapika/decider-2b-vision',
+    revision: '446c8c5e334e53ae3526a1c5384f93d5caee68cd',
+    bytes: 4.43e9,
+    deviceBytes: 3.41e9,
+  },
   { name: 'hf:Zyphra/Zonos-v0.1-transformer', revision: 'main', bytes: 3.25e9, deviceBytes: 3.25e9 },
   { name: 'hf:descript/dac_44khz', revision: 'main', bytes: 306e6, deviceBytes: 198e6 },
 ]

@@ -1,4 +1,5 @@
 import { InputError } from '../../errors.ts'
+import { knownModels } from '../../weights/known_models.ts'
 import { argmax } from './answer.ts'
 import type { Decider, PackedQuestion } from './api.ts'
 import { isObject } from './json.ts'
@@ -36,30 +37,31 @@ export const DRIFT = 0.02
 const MARGIN = 0.05
 
 const SOURCE = 'decider/bench/mps.py: float16 on an M1 Pro, PyTorch 2.14.0, transformers 5.17.0'
-const DEPARTMENT = {
+/** What the original times and pins: one question about three messages. */
+export const DEPARTMENT = {
   question: 'Which department should handle this?',
   options: ['billing', 'technical', 'sales'],
 }
-const CONTEXTS = [
+export const CONTEXTS = [
   'My card was charged twice for the same purchase.',
   'I cannot log in after resetting my password.',
   'I would like pricing for fifty licenses.',
 ]
-const departments = (model: string, temperature: number, expected: readonly (readonly number[])[]): Pins => ({
+const departments = (name: string, temperature: number, expected: readonly (readonly number[])[]): Pins => ({
   source: SOURCE,
-  model,
+  model: `${name}@${knownModels.find((known) => known.name === name)!.revision}`,
   temperature,
   cases: CONTEXTS.map((context, i) => ({ context, question: DEPARTMENT, expected: expected[i]! })),
 })
 
 /** What the original publishes of its models. */
 export const publishedPins: readonly Pins[] = [
-  departments('hf:Mapika/decider-0.8b@1ea54127d3bd52f6d753d9257b32a6380b873907', 1.03, [
+  departments('hf:Mapika/decider-0.8b', 1.03, [
     [0.9908191561698914, 0.008331239223480225, 0.0008495416841469705],
     [0.0057962816208601, 0.992090106010437, 0.002113653812557459],
     [0.3784691095352173, 0.011208995245397091, 0.6103218197822571],
   ]),
-  departments('hf:Mapika/decider-2b@b37f7e1ba3fbc9238004cf531fabbee2619973fd', 1.3, [
+  departments('hf:Mapika/decider-2b', 1.3, [
     [0.9854187965393066, 0.007093454711139202, 0.007487677503377199],
     [0.003030668944120407, 0.9943140745162964, 0.002655337331816554],
     [0.36381006240844727, 0.01134848315268755, 0.6248414516448975],

@@ -104,8 +104,11 @@ async function said(device: Device, options: SpeechParityOptions, codes?: Codes)
     const speech = { ...guidedPrefixes(weights.conditioners, config.hidden, phonemeIds(phonemes)), ...SPEECH }
     if (!codes) {
       const session = zonosSession(device, config, weights)
-      codes = (await session.generate({ ...speech, maxFrames: frames }, { signal })).codes
-      session.dispose()
+      try {
+        codes = (await session.generate({ ...speech, maxFrames: frames }, { signal })).codes
+      } finally {
+        session.dispose()
+      }
     }
     const logits: Float32Array[] = []
     for await (const of of forcedLogits(device, config, weights, { ...speech, codes }, signal)) logits.push(of)

@@ -16,6 +16,12 @@ interface Dispatch {
   readonly layout: GPUBindGroupLayout
 }
 
+/** What a run brings for an input. */
+interface Given {
+  readonly to: Tensor
+  readonly bytes: Fill | Uint8Array<ArrayBuffer>
+}
+
 /** A dispatch of one run. */
 interface Job {
   readonly step: Step
@@ -49,7 +55,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   const bufferOf = (t: Tensor): GPUBuffer => (t.place === 'kept' ? kept.get(t).buffer : slots.buffer(layout.slotOf(t)))
 
   /** Makes room for the run, and bind groups anew where buffers were replaced. */
-  async function prepare(inputs: Inputs, counts: Counts): Promise<void> {
+  async function prepare(data: readonly Given[], counts: Counts): Promise<void> {
     if (disposed) throw new DeviceError('disposed', 'run: the program was disposed of')
     if (counts.T > most)
       throw new DeviceError(
@@ -59,7 +65,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     const capacity = Math.min(most, Math.max(64, 2 ** Math.ceil(Math.log2(counts.T))))
     await kept.check(bound)
     await slots.reserve(layout.slots, capacity)
-    await uploads.reserve(dataOf(inputs, counts).map(({ data }) => data.byteLength))
+    await uploads.reserve(data.map(({ bytes }) => bytes.byteLength))
     faults.check()
     const generation = `${slots.generation} ${kept.generation}`
     if (generation === groupsOf) return
@@ -74,8 +80,8 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     groupsOf = generation
   }
 
-  /** Where each input goes, and what of it. */
-  function dataOf(inputs: Inputs, counts: Counts): { to: Tensor; data: Fill | Uint8Array<ArrayBuffer> }[] {
+  /** Where each input goes, and what of it. Throws ShapeError for one that is missing or too short. */
+  function dataOf(inputs: Inputs, counts: Counts): Given[] {
     return [...graph.inputs].map(([name, to]) => {
       const data = inputs[name]
       if (!data) throw new ShapeError(`run: input ${name} is missing`)
@@ -84,12 +90,12 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       const view = ArrayBuffer.isView(data)
       if (view ? byteLength < need : byteLength > need)
         throw new ShapeError(`run: input ${name} has ${byteLength} bytes, expected ${need}`)
-      return { to, data: view ? new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, need) : data }
+      return { to, bytes: view ? new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, need) : data }
     })
   }
 
-  function write(inputs: Inputs, counts: Counts): void {
-    for (const { to, data } of dataOf(inputs, counts)) uploads.write(bufferOf(to), data)
+  function write(data: readonly Given[]): void {
+    for (const { to, bytes } of data) uploads.write(bufferOf(to), bytes)
   }
 
   /** What this run dispatches; call when its bind groups are there. Runs of one size after another share it. */
@@ -172,13 +178,14 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     const staging: GPUBuffer[] = []
     let watch: Stopwatch | undefined
     try {
-      await prepare(inputs, counts)
+      const data = dataOf(inputs, counts)
+      await prepare(data, counts)
       if (read) for (const [, t] of outputs) staging.push(await readback.take(bytes(t, counts)))
       const jobs = jobsOf(counts)
       if (onProfile) watch = await stopwatch(parts, jobs.length)
       signal?.throwIfAborted()
       const work = () => {
-        write(inputs, counts)
+        write(data)
         return submit(jobs, counts, staging, watch, signal)
       }
       const sent = await (proven ? work() : faults.scoped('run', work))
@@ -221,8 +228,9 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
 
   async function trace(inputs: Inputs, counts: Counts): Promise<Traced[]> {
     return queue(async () => {
-      await prepare(inputs, counts)
-      write(inputs, counts)
+      const data = dataOf(inputs, counts)
+      await prepare(data, counts)
+      write(data)
       const traced: Traced[] = []
       for (const job of jobsOf(counts)) {
         const encoder = gpu.createCommandEncoder()

@@ -24,6 +24,7 @@ export const plain: LinearVariant = {
   kernel: (_, kernel) => kernel,
   constants: (_, { RM, RN, GROUP_X, GROUP_Y }) => ({ BM: RM! * GROUP_Y!, BN: RN! * GROUP_X!, BLOCK: RN! }),
 }
+
 /** The WGSL pieces of what happens to a sum. */
 export function finishOf({ add, bias, finish }: Product): readonly string[] {
   if (finish === 'store') return [add ? finishAdd : bias ? finishBias : finishStore]

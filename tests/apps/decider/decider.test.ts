@@ -3,20 +3,13 @@ import type { ScoreAnswer, YesNoAnswer } from '../../../src/apps/decider/answer.
 import type { DecideOptions } from '../../../src/apps/decider/api.ts'
 import { choice, type Questions, score, yesNo } from '../../../src/apps/decider/question.ts'
 import { DeviceError, InputError } from '../../../src/errors.ts'
-import { fakeDecider, logitsFor, tokenizer, uncalibrated } from './nano.ts'
+import { fakeDecider, logitsFor, rowProbabilities, tokenizer, uncalibrated } from './nano.ts'
 
 const questions = {
   team: choice('Which team?', ['billing', 'tech']),
   mood: score('How angry?', ['calm', 'somewhat', 'angry']),
   refund: yesNo('Refund?'),
 }
-const rowProbabilities = [
-  [0.2, 0.8],
-  [0.9, 0.1],
-  [0.5, 0.5],
-  [0.6, 0.4],
-  [0.05, 0.95],
-]
 const planned = { config: { temperatures: uncalibrated } }
 
 describe('decide', () => {

@@ -1,19 +1,15 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, describe, expect, test } from 'vitest'
-import type { Decider } from '../../../src/apps/decider/api.ts'
+import { describe, expect, test } from 'vitest'
 import { createEyes, imageScorer } from '../../../src/apps/decider/images.ts'
-import { loadDecider } from '../../../src/apps/decider/load.ts'
 import { choice, score, yesNo } from '../../../src/apps/decider/question.ts'
 import type { Row, Scorer } from '../../../src/apps/decider/scorer.ts'
-import { cpuDevice } from '../../../src/device/cpu.ts'
-import { openDevice } from '../../../src/device/open.ts'
 import { readImage } from '../../../src/media/image.ts'
 import type { SeenImage } from '../../../src/models/qwen3_5/album.ts'
 import { visionConfig } from '../../../src/models/qwen3_5/config.ts'
 import { processImage, processorConfig, writePatches } from '../../../src/models/qwen3_5/processor.ts'
 import { fixturePath } from '../../fixtures.ts'
-import { fakeDecider, goldenImages, readJson, tokenizer } from './nano.ts'
+import { fakeDecider, goldenImages, nanoDevices, nanoOn, readJson, tokenizer } from './nano.ts'
 
 const model = 'public/models/decider-nano'
 const config = visionConfig(readJson(`${model}/config.json`))!
@@ -138,19 +134,8 @@ test('rows of many images are scored in turns, each image made once a turn', asy
   expect(looks).toEqual([[10_000, 10_000, 20_000], [30_000], [10_000]])
 })
 
-describe.each([
-  ['cpu', async () => cpuDevice('test'), 1e-4],
-  ['webgpu, f32', () => openDevice('webgpu', { precision: 'f32' }), 1e-4],
-  ['webgpu, f16', () => openDevice('webgpu'), 2e-3],
-] as const)('the nano model sees on %s', (_, open, tolerance) => {
-  const opened = open()
-  const loaded: Promise<Decider> = opened.then((device) => loadDecider(model, { device }))
-  afterAll(async () => {
-    await (await loaded).dispose()
-    const device = await opened
-    expect(device.memory.keptBytes).toBe(0)
-    await device.dispose()
-  })
+describe.each(nanoDevices)('the nano model sees on %s', (_, open, tolerance) => {
+  const loaded = nanoOn(open)
 
   test.each(goldenImages)('$name', async ({ context, questions, probs, image }) => {
     const { answers } = await (await loaded).decidePacked(context, questions, { image: fileOf(image) })
@@ -185,7 +170,7 @@ describe.each([
     const before = await decider.decide('Please give me my money back.', ask)
     await decider.decide(about, { what }, { image: colours.red })
     expect(await decider.decide('Please give me my money back.', ask)).toEqual(before)
-    const { memory } = await opened
+    const { memory } = (await loaded).device
     expect(memory.pipelines).toBeLessThanOrEqual(80) // of two models of at most 40 each
   })
 })

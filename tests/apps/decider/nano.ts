@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs'
+import { afterAll, expect } from 'vitest'
 import type { Decider } from '../../../src/apps/decider/api.ts'
 import { type DeciderConfig, parseConfig } from '../../../src/apps/decider/config.ts'
 import { createDecider } from '../../../src/apps/decider/decider.ts'
 import type { Eyes } from '../../../src/apps/decider/images.ts'
 import type { Row, Scorer } from '../../../src/apps/decider/scorer.ts'
+import { loadDecider } from '../../../src/apps/decider/load.ts'
+import { cpuDevice } from '../../../src/device/cpu.ts'
+import type { Device } from '../../../src/device/device.ts'
+import { openDevice } from '../../../src/device/open.ts'
 import { createTokenizer } from '../../../src/text/tokenizer.ts'
 
 /** A file of the repository, from its root. */
@@ -89,3 +94,32 @@ export const logitsFor = (p: readonly number[], labels = 99): number[] =>
   Array.from({ length: labels }, (_, i) => (i < p.length ? Math.log(p[i]!) : 50))
 
 export const uncalibrated = { base: 1, byType: {} }
+
+/** Made-up probabilities of yes, one pair for each row of a request. */
+export const rowProbabilities = [
+  [0.2, 0.8],
+  [0.9, 0.1],
+  [0.5, 0.5],
+  [0.6, 0.4],
+  [0.05, 0.95],
+]
+
+/** Where the nano model is compared with PyTorch, and how far apart probabilities may be there. */
+export const nanoDevices = [
+  ['cpu', async () => cpuDevice('test'), 1e-4],
+  ['webgpu, f32', () => openDevice('webgpu', { precision: 'f32' }), 1e-4],
+  ['webgpu, f16', () => openDevice('webgpu'), 2e-3],
+] as const
+
+/** Loads the nano model for the tests of a group; after them nothing of it is left on the device. */
+export function nanoOn(open: () => Promise<Device>): Promise<Decider> {
+  const opened = open()
+  const loaded = opened.then((device) => loadDecider(MODEL, { device }))
+  afterAll(async () => {
+    await (await loaded).dispose()
+    const device = await opened
+    expect(device.memory.keptBytes).toBe(0)
+    await device.dispose()
+  })
+  return loaded
+}

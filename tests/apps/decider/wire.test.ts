@@ -4,15 +4,8 @@ import { LIMITS, overloaded } from '../../../src/apps/decider/limits.ts'
 import { decodeBody } from '../../../src/apps/decider/refusal.ts'
 import type { Wire } from '../../../src/apps/decider/wire.ts'
 import { RequestError } from '../../../src/errors.ts'
-import { fakeDecider, logitsFor, tokenizer, uncalibrated } from './nano.ts'
+import { fakeDecider, logitsFor, rowProbabilities, tokenizer, uncalibrated } from './nano.ts'
 
-const rowProbabilities = [
-  [0.2, 0.8],
-  [0.9, 0.1],
-  [0.5, 0.5],
-  [0.6, 0.4],
-  [0.05, 0.95],
-]
 const serve = (p = rowProbabilities, config: Parameters<typeof fakeDecider>[1] = {}) =>
   fakeDecider((_, slot, row) => logitsFor(p[row + slot]!), {
     ...config,

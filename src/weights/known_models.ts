@@ -2,7 +2,7 @@
 export interface KnownModel {
   /** What `openSource` takes. */
   readonly name: string
-  /** Its revision, where a name has none. Of 'main' a cache keeps the commit that it stood for when it was first loaded. */
+  /** The commit that a name without a revision stands for. */
   readonly revision: string
   /** Of the weights, about: what a download takes. */
   readonly bytes: number
@@ -30,6 +30,16 @@ export const knownModels: readonly KnownModel[] = [
     bytes: 4.43e9,
     deviceBytes: 3.41e9,
   },
-  { name: 'hf:Zyphra/Zonos-v0.1-transformer', revision: 'main', bytes: 3.25e9, deviceBytes: 3.25e9 },
-  { name: 'hf:descript/dac_44khz', revision: 'main', bytes: 306e6, deviceBytes: 198e6 },
+  {
+    name: 'hf:Zyphra/Zonos-v0.1-transformer',
+    revision: '9d8331fc49cb5ba8aad2bb56cafd809c66598f4e',
+    bytes: 3.25e9,
+    deviceBytes: 3.25e9,
+  },
+  {
+    name: 'hf:descript/dac_44khz',
+    revision: 'c1bc521685adf9cfe247bc39a5ca58917eda1ac4',
+    bytes: 306e6,
+    deviceBytes: 198e6,
+  },
 ]

@@ -52,7 +52,7 @@ export {
 export type { Logits, Row, Scorer } from './apps/decider/scorer.ts'
 export type { AnswerType, Order } from './apps/decider/temperature.ts'
 export type { TypedOptions } from './apps/decider/typed.ts'
-export type { Wire, WireCall } from './apps/decider/wire.ts'
+export type { Wire, WireCall, WireOptions } from './apps/decider/wire.ts'
 /** Compares speech on devices with a reference. */
 export {
   type SpeechDrift,

@@ -8,7 +8,7 @@ import { methodNotAllowed } from 'hono/method-not-allowed'
 import type { Decider } from './apps/decider/api.ts'
 import { LIMITS, type Limits } from './apps/decider/limits.ts'
 import { refuse } from './apps/decider/refusal.ts'
-import type { WireCall } from './apps/decider/wire.ts'
+import type { Wire } from './apps/decider/wire.ts'
 import { createBatcher } from './server/batcher.ts'
 import { failureOf, jsonResponse } from './server/failure.ts'
 import { type GuardOptions, guards } from './server/guard.ts'
@@ -35,8 +35,10 @@ export interface ServerOptions extends GuardOptions {
   readonly batchTokens?: number | undefined
   /** Seconds until a request without an answer is given up, and speech of which nothing more comes. Default: 120. */
   readonly timeoutSeconds?: number | undefined
-  /** Of a request's body. Default: 4 MiB. */
+  /** Of a request's body. Default: 4 MiB; 16 MiB for a model that sees. */
   readonly maxBodyBytes?: number | undefined
+  /** Reads images at no more pixels than these. Default: 2^20, which are 1024 tokens. */
+  readonly maxPixels?: number | undefined
   /** Speeches under way and waiting. Default: 16. */
   readonly maxSpeeches?: number | undefined
   /** Hears what the user of the server should know: a lost device, an error that is nobody's fault. */
@@ -53,7 +55,8 @@ export interface Server {
 /** Throws InputError for an option that cannot be used. */
 export function createServer(options: ServerOptions): Server {
   const { decider, model = decider.model, speaker, maxSpeeches = 16, onNews = () => {} } = options
-  const { batchTokens = 8192, timeoutSeconds = 120, maxBodyBytes = 4 * 2 ** 20 } = options
+  const { batchTokens = 8192, timeoutSeconds = 120, maxPixels = 2 ** 20 } = options
+  const { maxBodyBytes = (decider.config.vision ? 16 : 4) * 2 ** 20 } = options
   const { maxRows, ...others } = { ...LIMITS, ...options.limits }
   const limits = { ...others, maxRows: Math.min(maxRows, others.maxQueueRows) } // more could never be taken
   const wire = decider.wire(limits)
@@ -71,10 +74,10 @@ export function createServer(options: ServerOptions): Server {
   }
 
   /** One of the original's requests: read, checked, scored among others, answered. */
-  async function answer(request: Request, plan: (body: string) => WireCall): Promise<Response> {
+  async function answer(request: Request, plan: Wire['systemOne']): Promise<Response> {
     const { signal, end } = deadline(request.signal, timeoutSeconds)
     try {
-      const call = plan(await readBody(request, maxBodyBytes, signal))
+      const call = await plan(await readBody(request, maxBodyBytes, signal), { signal, maxPixels })
       stats.request(call.rows)
       return jsonResponse(call.answer(await batcher.score(call.rows, { signal })))
     } finally {

@@ -3,10 +3,11 @@ import { SingleBar } from 'cli-progress'
 import { type Classify, classifier, type Line } from '../apps/decider/classify.ts'
 import { InputError } from '../index.ts'
 import { addModelOptions, type Host, integer, type ModelFlags, withDecider } from './host.ts'
+import { addImageFlags, type ImageFlags, imagesBeside } from './images.ts'
 import { type Log, openLog, readLines } from './jsonl.ts'
 import { readSchema } from './schema.ts'
 
-interface ClassifyFlags extends ModelFlags {
+interface ClassifyFlags extends ModelFlags, ImageFlags {
   readonly schema?: string
   readonly batch: number
 }
@@ -21,7 +22,7 @@ async function classifyFile(input: string, output: string, flags: ClassifyFlags,
   const { signal, note } = host
   const questions = flags.schema === undefined ? undefined : await readSchema(flags.schema)
   await withDecider(flags, host, async (decider) => {
-    const classify = classifier(decider, questions)
+    const classify = classifier(decider, questions, { imageOf: imagesBeside(input), maxPixels: flags.maxPixels })
     const log = await openLog('output', output, '{"row":')
     try {
       const rows = readLines('input', input, signal)
@@ -107,11 +108,11 @@ export function addClassify(program: Command, host: Host): void {
   const command = program
     .command('classify')
     .description('answer questions about any number of texts; started again after a kill, it goes on')
-    .argument('<in.jsonl>', 'rows {state, questions?, id?}')
+    .argument('<in.jsonl>', 'rows {state, image?, questions?, id?}; an image is a path from its folder or a data URL')
     .argument('<out.jsonl>', 'a line {row, id?, model, answers, usage} or {row, id?, error} for each')
     .option('-s, --schema <file.json>', 'questions for rows without their own: {name: {type, question, options}}')
     .option('-b, --batch <rows>', 'rows that are run together', integer(1), 64)
-  addModelOptions(command).action((input: string, output: string, flags: ClassifyFlags) =>
+  addModelOptions(addImageFlags(command)).action((input: string, output: string, flags: ClassifyFlags) =>
     classifyFile(input, output, flags, host),
   )
 }

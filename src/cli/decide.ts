@@ -6,12 +6,12 @@ import pico from 'picocolors'
 import { type Flag, questionsOf } from '../apps/decider/flags.ts'
 import { printDecision } from '../apps/decider/print.ts'
 import { InputError, type Questions, readQuestions } from '../index.ts'
-import { addModelOptions, type Host, integer, type ModelFlags, withDecider } from './host.ts'
+import { addModelOptions, type Host, type ModelFlags, withDecider } from './host.ts'
+import { addImageFlags, type ImageFlags } from './images.ts'
 import { readSchema } from './schema.ts'
 
-interface DecideFlags extends ModelFlags {
+interface DecideFlags extends ModelFlags, ImageFlags {
   readonly image?: string
-  readonly maxPixels: number
   readonly schema?: string
   readonly json?: true
 }
@@ -77,10 +77,9 @@ export function addDecide(program: Command, host: Host): void {
         .conflicts('schema'),
     )
     .option('-i, --image <file>', 'an image that is shown before the text: PNG, JPEG, WebP or GIF')
-    .option('--max-pixels <n>', 'at how many pixels it is read at most', integer(1), 2 ** 20)
     .option('-s, --schema <file.json>', 'questions as {name: {type, question, options}}')
     .option('--json', 'print one JSON object')
-  addModelOptions(command).action(async (text: string, options: DecideFlags, command: Command) => {
+  addModelOptions(addImageFlags(command)).action(async (text: string, options: DecideFlags, command: Command) => {
     const questions = options.schema === undefined ? readFlags(command, flags) : await readSchema(options.schema)
     await decide(text, questions, options, host)
   })

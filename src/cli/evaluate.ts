@@ -17,9 +17,10 @@ import type { Metrics } from '../apps/decider/metrics.ts'
 import { reliabilitySvg } from '../apps/decider/reliability.ts'
 import { type Decider, InputError } from '../index.ts'
 import { addModelOptions, type Host, integer, type ModelFlags, positive, withDecider } from './host.ts'
+import { addImageFlags, type ImageFlags, imagesBeside } from './images.ts'
 import { type Log, openLog, readLines } from './jsonl.ts'
 
-interface EvaluateFlags extends ModelFlags {
+interface EvaluateFlags extends ModelFlags, ImageFlags {
   readonly data: string
   readonly out: string
   readonly temperature?: number
@@ -34,6 +35,8 @@ interface Provenance {
   readonly data: { readonly path: string; readonly sha256: string; readonly rows: number }
   readonly device: string
   readonly dtype: string
+  /** At which images were read at most, where rows have images. */
+  readonly maxPixels?: number
   readonly pronounce: string
 }
 
@@ -46,12 +49,12 @@ async function evaluate(flags: EvaluateFlags, host: Host): Promise<void> {
   const examples = await readExamples(flags, signal)
   await mkdir(flags.out, { recursive: true })
   await withDecider(flags, host, async (decider) => {
-    const provenance = await provenanceOf(flags, host, decider, examples.length)
+    const provenance = await provenanceOf(flags, host, decider, examples)
     await expectSame(join(flags.out, 'run.json'), provenance)
     const log = await openLog('--out', join(flags.out, 'predictions.jsonl'), '{"task":')
     try {
       if (log.lines > 0) note(`note: goes on after ${log.lines} of ${examples.length} rows`)
-      await predictRest(decider, examples, log, flags.batch, signal)
+      await predictRest(decider, examples, log, flags, signal)
     } finally {
       await log.close()
     }
@@ -90,16 +93,22 @@ async function readExamples({ data, limit = Infinity }: EvaluateFlags, signal: A
   return examples
 }
 
-async function provenanceOf(flags: EvaluateFlags, host: Host, decider: Decider, rows: number): Promise<Provenance> {
+async function provenanceOf(
+  flags: EvaluateFlags,
+  host: Host,
+  decider: Decider,
+  examples: readonly Example[],
+): Promise<Provenance> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(flags.data), hash)
   const { name, dtype } = decider.device.report
   return {
     model: decider.model,
     checkpoint: flags.model ?? 'the small model inside',
-    data: { path: flags.data, sha256: hash.digest('hex'), rows },
+    data: { path: flags.data, sha256: hash.digest('hex'), rows: examples.length },
     device: name,
     dtype,
+    ...(examples.some(({ image }) => image !== undefined) && { maxPixels: flags.maxPixels }),
     pronounce: host.version,
   }
 }
@@ -117,9 +126,10 @@ async function predictRest(
   decider: Decider,
   examples: readonly Example[],
   log: Log,
-  batch: number,
+  { data, batch, maxPixels }: EvaluateFlags,
   signal: AbortSignal,
 ): Promise<void> {
+  const options = { imageOf: imagesBeside(data), maxPixels, signal }
   const bar = new SingleBar({
     format: 'evaluating {bar} {percentage} % | {value} of {total} rows | {eta_formatted} left',
     stream: process.stderr,
@@ -129,7 +139,7 @@ async function predictRest(
   if (process.stderr.isTTY) bar.start(examples.length, log.lines)
   try {
     for (let at = log.lines; at < examples.length; at += batch) {
-      const predictions = await predict(decider, examples.slice(at, at + batch), signal)
+      const predictions = await predict(decider, examples.slice(at, at + batch), options)
       await log.append(predictions.map((prediction) => JSON.stringify(prediction)))
       bar.increment(predictions.length)
     }
@@ -174,7 +184,10 @@ export function addEvaluate(program: Command, host: Host): void {
   const command = program
     .command('evaluate')
     .description('measure accuracy and calibration on rows with known answers')
-    .requiredOption('--data <rows.jsonl>', 'rows {context, question, options, gold, task?, type?, heldout?}')
+    .requiredOption(
+      '--data <rows.jsonl>',
+      'rows {context, image?, question, options, gold, task?, type?, heldout?}; an image is a path from its folder or a data URL',
+    )
     .option(
       '-o, --out <folder>',
       'predictions.jsonl, eval.json and reliability.svg; goes on with what is there',
@@ -183,5 +196,5 @@ export function addEvaluate(program: Command, host: Host): void {
     .option('-t, --temperature <n>', "one for all answers instead of the model's own", positive)
     .option('-b, --batch <rows>', 'rows that are run together', integer(1), 32)
     .option('--limit <rows>', 'the first rows alone', integer(1))
-  addModelOptions(command).action((flags: EvaluateFlags) => evaluate(flags, host))
+  addModelOptions(addImageFlags(command)).action((flags: EvaluateFlags) => evaluate(flags, host))
 }

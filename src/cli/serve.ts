@@ -3,10 +3,11 @@ import { type Decider, loadTts, type Tts } from '../index.ts'
 import { createServer, type Speaker } from '../server.ts'
 import { listen } from '../server/listen.ts'
 import { addModelOptions, collect, type Host, inside, integer, type ModelFlags, positive, withDecider } from './host.ts'
+import { addImageFlags, type ImageFlags } from './images.ts'
 import { openModel } from './model.ts'
 import { CODEC } from './say.ts'
 
-interface ServeFlags extends ModelFlags {
+interface ServeFlags extends ModelFlags, ImageFlags {
   readonly host: string
   readonly port: number
   readonly allowHost?: readonly string[]
@@ -16,7 +17,7 @@ interface ServeFlags extends ModelFlags {
   readonly codec?: string
   readonly batchTokens: number
   readonly maxQueueRows?: number
-  readonly maxBody: number
+  readonly maxBody?: number
   readonly timeout: number
 }
 
@@ -35,7 +36,8 @@ async function serve(flags: ServeFlags, host: Host): Promise<void> {
       allowOrigins: flags.allowOrigin,
       apiKey: flags.apiKey,
       batchTokens: flags.batchTokens,
-      maxBodyBytes: flags.maxBody * 2 ** 20,
+      maxBodyBytes: flags.maxBody === undefined ? undefined : flags.maxBody * 2 ** 20,
+      maxPixels: flags.maxPixels,
       timeoutSeconds: flags.timeout,
       limits: flags.maxQueueRows === undefined ? undefined : { maxQueueRows: flags.maxQueueRows },
       onNews: host.note,
@@ -115,7 +117,7 @@ export function addServe(program: Command, host: Host): void {
     .option('--codec <where>', `a DAC checkpoint (default: the small one, or with --speech ${CODEC})`)
     .option('--batch-tokens <n>', 'tokens that requests put into one run together', integer(1), 8192)
     .option('--max-queue-rows <n>', 'rows that may wait; what comes on top is refused with 503', integer(1))
-    .option('--max-body <MiB>', 'of a request', positive, 4)
+    .option('--max-body <MiB>', 'of a request (default: 4; 16 where the model sees)', positive)
     .option('--timeout <seconds>', 'until a request is given up', positive, 120)
-  addModelOptions(command).action((flags: ServeFlags) => serve(flags, host))
+  addModelOptions(addImageFlags(command)).action((flags: ServeFlags) => serve(flags, host))
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { pinsOf, printVerified, readPins, verify } from '../apps/decider/verify.ts'
 import { DeviceError, InputError } from '../index.ts'
 import { addDeviceOptions, type Host, type ModelFlags, withDecider } from './host.ts'
+import { imagesBeside } from './images.ts'
 import { addCacheFlags } from './model.ts'
 
 interface VerifyFlags extends Omit<ModelFlags, 'model'> {
@@ -18,7 +19,7 @@ async function verifyModel(where: string, { pins: path, of, ...flags }: VerifyFl
   const model = path === undefined && of === undefined ? pins.model : where // at the pinned revision
   host.note(`pins: ${pins.model}, ${pins.source}`)
   await withDecider({ ...flags, model }, host, async (decider) => {
-    const verified = await verify(decider, pins, host.signal)
+    const verified = await verify(decider, pins, { imageOf: imagesBeside(path ?? '.'), signal: host.signal })
     process.stdout.write(printVerified(verified))
     const different = verified.filter(({ ok }) => !ok).length
     if (different > 0)

@@ -5,6 +5,10 @@ import { SpeechRequest } from './speech.ts'
 const anyJson = z
   .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown()), z.number(), z.boolean(), z.null()])
   .openapi({ description: 'Text, or any JSON, which the model reads as text.' })
+const image = z.string().nullish().openapi({
+  description:
+    'Shown before the text, to a model that sees: a PNG, JPEG, WebP or GIF file as data:image/png;base64,...',
+})
 const Question = z
   .object({
     type: z.enum(['choice', 'score', 'noul', 'bool']).optional().openapi({ default: 'choice' }),
@@ -24,6 +28,7 @@ const SystemOneRequest = z
     model: z.string().nullish().openapi({ description: 'Ignored: there is one model.' }),
     independent: z.boolean().default(true).openapi({ description: 'false asks all questions in one row.' }),
     layout: z.literal('state_first').nullish(),
+    image,
   })
   .openapi('SystemOneRequest')
 const probabilities = z.record(z.string(), z.number())
@@ -68,7 +73,7 @@ const Field = z.object({
   legend: z.unknown().optional(),
 })
 const DecideRequest = z
-  .object({ context: z.string(), schema: z.record(z.string(), Field) })
+  .object({ context: z.string(), schema: z.record(z.string(), Field), image })
   .openapi('DecideRequest', { description: 'All questions are put in one row, where each sees those before it.' })
 const Refusal = z.object({ detail: z.union([z.string(), z.array(z.unknown())]) }).openapi('Refusal')
 const SpeechRefusal = z
@@ -88,7 +93,7 @@ const json = (schema: z.ZodType, description: string) => ({
 })
 const refusals = {
   403: json(Refusal, 'The Host or Origin header is none that was allowed.'),
-  413: json(Refusal, 'Too many questions, tokens or bytes.'),
+  413: json(Refusal, 'Too many questions, tokens, pixels or bytes.'),
   415: json(Refusal, 'The body is no application/json.'),
   422: json(Refusal, 'The request cannot be asked, and why.'),
   503: json(Refusal, 'Too much waits, it took too long, or the device is away: retry later.'),

@@ -1,15 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { goldenText } from '../apps/decider/nano.ts'
+import { goldenImages, goldenText } from '../apps/decider/nano.ts'
+import { fixturePath } from '../fixtures.ts'
 import { JSON_TYPE } from '../server/fake.ts'
 import { build, type Finished, type Started, start } from './processes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pronounce-commands-'))
 const at = (name: string): string => join(folder, name)
 const text = (name: string): string => readFileSync(at(name), 'utf8')
+const imagePath = (name: string): string => fixturePath(`decider-nano/${name}`)
 const lines = (name: string): string[] => text(name).split('\n').slice(0, -1)
 
 beforeAll(build)
@@ -172,6 +174,29 @@ describe('classify', () => {
   })
 })
 
+test('rows of data may name images, by paths from its folder', async () => {
+  const { image, context, questions, probs } = goldenImages[0]!
+  copyFileSync(imagePath(image), at('a.png'))
+  const [{ question, options }] = questions as [(typeof questions)[number]]
+  const right = probs[0]!.indexOf(Math.max(...probs[0]!))
+  const row = { context, state: context, question, options, gold: right, image: 'a.png' }
+  writeFileSync(at('seen.jsonl'), [row, { ...row, image: 'b.png' }].map((row) => JSON.stringify(row)).join('\n'))
+  writeFileSync(at('what.json'), JSON.stringify({ what: { type: 'choice', question, options } }))
+  const classified = await command('classify', at('seen.jsonl'), at('seen.out'), '-s', at('what.json'), '-d', 'cpu')
+  expect(classified.code, classified.stderr).toBe(0)
+  const [first, second] = text('seen.out').split('\n')
+  expect(JSON.parse(first!).answers.what.choice).toBe(options[right])
+  expect(JSON.parse(second!).error).toMatch(/^image: file:.*b\.png cannot be read/)
+
+  const args = ['--data', at('seen.jsonl'), '-d', 'cpu', '--limit']
+  const evaluated = await command('evaluate', ...args, '1', '--out', at('seen'))
+  expect(evaluated.code, evaluated.stderr).toBe(0)
+  const { agg, provenance } = JSON.parse(text('seen/eval.json'))
+  expect([agg.rows.n, agg.rows.acc, provenance.maxPixels]).toEqual([1, 1, 2 ** 20])
+  const bad = await command('evaluate', ...args, '2', '--out', at('unseen'))
+  expect(bad.stderr).toMatch(/^error: --data: line 2 of .*seen\.jsonl: image: file:.*b\.png cannot be read/m)
+})
+
 describe('evaluate and calibrate', () => {
   const data = 'tests/fixtures/decider-nano/heldout.jsonl'
   const args = (out: string) => ['--data', data, '--limit', '8', '--batch', '2', '--out', at(out), '--device', 'cpu']
@@ -225,10 +250,13 @@ describe('verify', () => {
     source: 'PyTorch',
     model,
     temperature: 2.798,
-    cases: goldenText
-      .filter(({ questions, context }) => questions.length === 1 && context.length < 200)
-      .slice(0, 4)
-      .map(({ context, questions: [question], probs: [p] }) => ({ context, question, expected: p!.map(change) })),
+    cases: [
+      ...goldenText.filter(({ questions, context }) => questions.length === 1 && context.length < 200).slice(0, 3),
+      goldenImages.map((golden) => ({ ...golden, image: resolve(imagePath(golden.image)) }))[0]!,
+    ].map(({ questions: [question], probs: [p], ...asked }) => ({
+      ...{ context: asked.context, question, expected: p!.map(change) },
+      ...('image' in asked && { name: asked.name, image: asked.image }),
+    })),
   })
   const pins = (name: string, change: (p: number) => number) => {
     writeFileSync(at(name), JSON.stringify(pinsOf(change)))

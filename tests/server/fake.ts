@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { Decider } from '../../src/apps/decider/api.ts'
 import { createDecider } from '../../src/apps/decider/decider.ts'
+import type { Eyes } from '../../src/apps/decider/images.ts'
 import type { Row, Scorer } from '../../src/apps/decider/scorer.ts'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { createServer, type Server, type ServerOptions } from '../../src/server.ts'
@@ -30,12 +31,16 @@ export function hashScorer(delayMs = 0) {
 }
 
 /** A decider of the nano model's tokenizer and config over a scorer; its device is the CPU. */
-export const deciderOf = (scorer: Scorer, holder: Partial<Pick<Decider, 'recover' | 'device'>> = {}): Decider =>
+export const deciderOf = (
+  scorer: Scorer,
+  { eyes, ...holder }: Partial<Pick<Decider, 'recover' | 'device'>> & { eyes?: Eyes } = {},
+): Decider =>
   createDecider({
     tokenizer,
     config: nanoConfig,
     scorer,
     maxTokens: 4096,
+    ...(eyes && { eyes }),
     holder: { device: cpuDevice('test'), recover: async () => {}, ...holder },
   })
 

@@ -22,6 +22,10 @@ export interface AskOptions extends ImageOptions {
   readonly abstainBelow?: number | undefined
 }
 export type DecideOptions = AskOptions & TypedOptions
+export interface BatchOptions extends AskOptions {
+  /** The image of each state, in their order; where there is none, that of the options. */
+  readonly images?: readonly ImageOptions['image'][] | undefined
+}
 export type JsonOptions = Omit<AskOptions, 'abstainBelow'>
 
 export interface Usage {
@@ -52,7 +56,7 @@ export interface Schema<Q extends Questions = Questions> {
     options?: O,
   ): Promise<Decision<Q, AbstainedOf<O>>>
   /** All states are scored together. */
-  decideBatch<const O extends AskOptions = Record<never, never>>(
+  decideBatch<const O extends BatchOptions = Record<never, never>>(
     states: readonly JsonValue[],
     options?: O,
   ): Promise<readonly Decision<Q, AbstainedOf<O>>[]>

@@ -1,6 +1,8 @@
 import { InputError } from '../../errors.ts'
+import type { ImageInput } from '../../media/image.ts'
 import type { Decider, Schema } from './api.ts'
 import { readQuestions } from './ask.ts'
+import { type ImageOf, type ImageOptions, inlineImage } from './images.ts'
 import { COMPACT, dumps, isObject, type JsonValue, member } from './json.ts'
 import { parseJson } from './json_reader.ts'
 import type { Questions } from './question.ts'
@@ -11,24 +13,34 @@ export interface Line {
   readonly text: string
 }
 
+export interface ClassifyOptions extends Pick<ImageOptions, 'maxPixels'> {
+  /** Default: `inlineImage`. */
+  readonly imageOf?: ImageOf
+}
+
 /** Answers rows of JSON: a line of JSON for each, in their order. */
 export type Classify = (lines: readonly Line[], signal?: AbortSignal) => Promise<string[]>
 
-const EXPECTED = '{"state": text or JSON, "questions"?: {...}, "id"?: ...}'
+const EXPECTED = '{"state": text or JSON, "image"?: ..., "questions"?: {...}, "id"?: ...}'
 const MOST_SCHEMAS = 128
 
 interface Item {
   readonly schema: Schema
   readonly state: JsonValue
+  readonly image: ImageInput | undefined
 }
 type Outcome = { readonly error: string } | { readonly model: string; readonly answers: object; readonly usage: object }
 
 /**
- * Rows `{state, questions?, id?}`, where `questions` stand for rows that have none of their own. An answer is `{row, id?,
- * model, answers, usage}`; a row that cannot be asked has `{row, id?, error}`, and the others are answered. Rows of
- * one call that share their questions are scored together.
+ * Rows `{state, image?, questions?, id?}`, where `questions` stand for rows that have none of their own. An answer is
+ * `{row, id?, model, answers, usage}`; a row that cannot be asked has `{row, id?, error}`, and the others are answered.
+ * Rows of one call that share their questions are scored together.
  */
-export function classifier(decider: Pick<Decider, 'schema'>, questions: Questions | undefined): Classify {
+export function classifier(
+  decider: Pick<Decider, 'schema'>,
+  questions: Questions | undefined,
+  { imageOf = inlineImage, maxPixels }: ClassifyOptions = {},
+): Classify {
   const schemaFor = (questions: Questions): Schema => decider.schema(questions, { layout: 'state_first' })
   const common = questions && schemaFor(questions)
   const schemas = new Map<string, Schema>() // by their JSON, the one used last at the end
@@ -47,22 +59,27 @@ export function classifier(decider: Pick<Decider, 'schema'>, questions: Question
     if (!isObject(row)) return refuse('state')
     const state = member(row, 'state')
     if (state === undefined) return refuse('state')
-    return { state, schema: schemaOf(member(row, 'questions')) }
+    const image = member(row, 'image') ?? null
+    if (image !== null && typeof image !== 'string')
+      throw new InputError(`image: has ${dumps(image)}, expected text that names it`)
+    return {
+      state,
+      schema: schemaOf(member(row, 'questions')),
+      image: image === null ? undefined : imageOf(image),
+    }
   }
 
   /** All states at once; where that fails, one by one, so that a row answers for itself. */
-  async function ask(
-    schema: Schema,
-    states: readonly JsonValue[],
-    signal: AbortSignal | undefined,
-  ): Promise<Outcome[]> {
+  async function ask(schema: Schema, items: readonly Item[], signal: AbortSignal | undefined): Promise<Outcome[]> {
+    const states = items.map(({ state }) => state)
+    const images = items.map(({ image }) => image)
     try {
-      return [...(await schema.decideBatch(states, { signal }))]
+      return [...(await schema.decideBatch(states, { signal, images, maxPixels }))]
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      if (states.length === 1) return [{ error: error.message }]
+      if (items.length === 1) return [{ error: error.message }]
       const outcomes: Outcome[] = []
-      for (const state of states) outcomes.push(...(await ask(schema, [state], signal)))
+      for (const item of items) outcomes.push(...(await ask(schema, [item], signal)))
       return outcomes
     }
   }
@@ -70,7 +87,7 @@ export function classifier(decider: Pick<Decider, 'schema'>, questions: Question
   return async (lines, signal) => {
     const heads: Map<string, JsonValue>[] = []
     const outcomes: Outcome[] = []
-    const asked = new Map<Schema, { readonly states: JsonValue[]; readonly places: number[] }>()
+    const asked = new Map<Schema, { readonly items: Item[]; readonly places: number[] }>()
     lines.forEach(({ number, text }, place) => {
       const head = new Map<string, JsonValue>([['row', number]])
       heads.push(head)
@@ -78,18 +95,18 @@ export function classifier(decider: Pick<Decider, 'schema'>, questions: Question
         const row = parseJson(text)
         const id = isObject(row) ? member(row, 'id') : undefined
         if (id !== undefined) head.set('id', id)
-        const { schema, state } = read(row)
-        const group = asked.get(schema) ?? { states: [], places: [] }
-        asked.set(schema, group)
-        group.states.push(state)
+        const item = read(row)
+        const group = asked.get(item.schema) ?? { items: [], places: [] }
+        asked.set(item.schema, group)
+        group.items.push(item)
         group.places.push(place)
       } catch (error) {
         if (!(error instanceof InputError)) throw error
         outcomes[place] = { error: error.message }
       }
     })
-    const groups = [...asked].map(async ([schema, { states, places }]) => {
-      const found = await ask(schema, states, signal)
+    const groups = [...asked].map(async ([schema, { items, places }]) => {
+      const found = await ask(schema, items, signal)
       found.forEach((outcome, i) => {
         outcomes[places[i]!] = outcome
       })

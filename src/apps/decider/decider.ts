@@ -1,12 +1,11 @@
 import { DeviceError, InputError } from '../../errors.ts'
 import type { SeenImage } from '../../models/qwen3_5/album.ts'
 import { argmax } from './answer.ts'
-import type { Answered, AskOptions, Decider, Decision, PackedAnswer, Schema } from './api.ts'
+import type { Answered, AskOptions, BatchOptions, Decider, Decision, PackedAnswer, Schema } from './api.ts'
 import type { Holder } from './holder.ts'
-import { type Eyes, type ImageOptions, noEyes } from './images.ts'
+import { type Eyes, type ImageOptions, noEyes, pictured } from './images.ts'
 import { isObject, type JsonValue, renderState } from './json.ts'
 import { readJsonSchema } from './json_schema.ts'
-import { LETTERS } from './labels.ts'
 import { LIMITS } from './limits.ts'
 import { type Context, countTokens } from './prompt.ts'
 import type { Questions } from './question.ts'
@@ -90,22 +89,14 @@ export function createDecider(parts: DeciderParts): Decider {
 
   function rowOf(sheet: Sheet, context: Context, image: SeenImage | undefined): Row {
     const tokens = context.ids.length + sheet.tokens
-    if (tokens <= maxTokens) return image ? pictured(sheet, context, image) : sheet.about(context)
-    throw new InputError(
-      `${sheet.where}: the row has ${tokens} tokens, expected at most ${maxTokens}; ` +
-        'shorten the state, ask fewer questions in one row or lower maxStateTokens',
-      'too_long',
-    )
-  }
-
-  function pictured(sheet: Sheet, context: Context, image: SeenImage): Row {
-    if (sheet.order === 'schema_first' || config.layout === 'chat')
+    if (tokens > maxTokens)
       throw new InputError(
-        'image: models that see read the plain layout, the state first; leave layout out',
-        'unsupported',
+        `${sheet.where}: the row has ${tokens} tokens, expected at most ${maxTokens}; ` +
+          'shorten the state, ask fewer questions in one row or lower maxStateTokens',
+        'too_long',
       )
-    const wide = sheet.questions.some(({ names }) => names.length > LETTERS.length)
-    const row = eyes.before(sheet.about(context), image, wide)
+    if (!image) return sheet.about(context)
+    const row = pictured(sheet, context, image, { eyes, config })
     if (row.ids.length <= maxTokens) return row
     const sizes = `the row has ${row.ids.length} tokens, ${image.tokens} of them the image's, expected at most ${maxTokens}`
     throw new InputError(`image: ${sizes}; shorten the state or lower maxPixels`, 'too_long')
@@ -114,13 +105,14 @@ export function createDecider(parts: DeciderParts): Decider {
   function schema<const Q extends Questions>(questions: Q, options: TypedOptions = {}): Schema<Q> {
     if (!isObject(questions)) throw new InputError(`questions: has ${questions}, expected { name: question, ... }`)
     const typed = typedSheets(reader, config, Object.entries(questions), { layout: 'schema_first', ...options })
-    const decideBatch = async (states: readonly JsonValue[], options: AskOptions = {}) => {
-      const { maxStateTokens = config.maxStateTokens, abstainBelow = 0 } = options
+    const decideBatch = async (states: readonly JsonValue[], options: BatchOptions = {}) => {
+      const { maxStateTokens = config.maxStateTokens, abstainBelow = 0, images = [] } = options
       checkProbability('abstainBelow', abstainBelow)
       const most = Math.min(maxStateTokens, config.maxStateTokens)
-      const requests = states.map((state) => ({
+      const requests = states.map((state, i) => ({
         context: contextOf(renderState(state), most, typed.order),
         sheets: typed.sheets,
+        image: images[i],
       }))
       const answersOf = (readings: Reading[]) =>
         Object.fromEntries(typed.answers(readings, abstainBelow).map(({ name, answer }) => [name, answer]))
@@ -176,7 +168,8 @@ export function createDecider(parts: DeciderParts): Decider {
     recover: async (device) => holder().recover(device),
     score,
     async decide(state, questions, options) {
-      const { independent, isolated, layout = config.schemaFirst ? 'schema_first' : 'state_first' } = options ?? {}
+      const { independent, isolated, image } = options ?? {}
+      const { layout = config.schemaFirst && image === undefined ? 'schema_first' : 'state_first' } = options ?? {}
       return schema(questions, { independent, isolated, layout }).decide(state, options)
     },
     schema,
@@ -189,6 +182,7 @@ export function createDecider(parts: DeciderParts): Decider {
         reader,
         config,
         model,
+        eyes,
         limits: { ...others, maxRowTokens: Math.min(maxRowTokens, maxTokens) },
       })
     },

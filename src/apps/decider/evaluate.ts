@@ -1,12 +1,17 @@
 import { InputError } from '../../errors.ts'
 import { softmax } from './answer.ts'
-import type { Decider } from './api.ts'
+import type { AskOptions, Decider } from './api.ts'
+import { type ImageOf, inlineImage } from './images.ts'
 import { type Bin, binsOf, type Judged, type Metrics, meanMetrics, metricsOf } from './metrics.ts'
 import { type AnswerType, temperatureOf, type Temperatures } from './temperature.ts'
 
 /** A question with a known answer. */
 export interface Example {
+  /** Where it is from, in errors. */
+  readonly where: string
   readonly context: string
+  /** Shown before the context: what names it. */
+  readonly image?: string
   readonly question: string
   readonly options: readonly string[]
   /** Index of the right option. */
@@ -40,7 +45,7 @@ export interface Evaluation {
 const TYPES: readonly string[] = ['choice', 'noul', 'score'] satisfies AnswerType[]
 
 /**
- * Reads a row `{context, question, options, gold, task?, type?, heldout?}`; undefined for one whose gold is -1, which
+ * Reads a row `{context, image?, question, options, gold, task?, type?, heldout?}`; undefined for one whose gold is -1, which
  * is unknown. Throws InputError that begins with `where`.
  */
 export function readExample(text: string, where: string): Example | undefined {
@@ -52,7 +57,8 @@ export function readExample(text: string, where: string): Example | undefined {
     throw new InputError(`${where}: is not JSON, expected ${expected}`, 'input', { cause })
   }
   const { context, question, options, gold, task = 'all', type = 'choice', heldout } = row ?? {}
-  const texts = [context, question, task].every((value) => typeof value === 'string')
+  const image = (row?.image ?? undefined) as string | undefined // or something else, which is refused next
+  const texts = [context, question, task, image ?? ''].every((value) => typeof value === 'string')
   if (!texts || !Array.isArray(options) || options.some((option) => typeof option !== 'string'))
     throw new InputError(`${where}: has other members, expected ${expected}`)
   if (!TYPES.includes(type as string))
@@ -61,7 +67,9 @@ export function readExample(text: string, where: string): Example | undefined {
   if (!Number.isInteger(gold) || !(Number(gold) >= 0 && Number(gold) < options.length))
     throw new InputError(`${where}: gold has ${JSON.stringify(gold)}, expected 0 to ${options.length - 1}`)
   return {
+    where,
     context,
+    ...(image !== undefined && { image }),
     question,
     options,
     gold,
@@ -71,14 +79,42 @@ export function readExample(text: string, where: string): Example | undefined {
   } as Example
 }
 
-/** Asks a batch, each question in a row of its own; all rows are scored together. */
+export interface PredictOptions extends Pick<AskOptions, 'signal' | 'maxPixels'> {
+  /** Default: `inlineImage`. */
+  readonly imageOf?: ImageOf
+}
+
+/**
+ * Asks a batch, each question in a row of its own; all rows are scored together. Throws InputError that begins with the
+ * `where` of an example that cannot be asked.
+ */
 export async function predict(
   decider: Pick<Decider, 'decideBatch'>,
   examples: readonly Example[],
-  signal?: AbortSignal,
+  options: PredictOptions = {},
 ): Promise<Prediction[]> {
-  const items = examples.map(({ context, question, options }) => ({ context, questions: [{ question, options }] }))
-  const answered = await decider.decideBatch(items, { temperature: 1, signal })
+  try {
+    return await predictAll(decider, examples, options)
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    if (examples.length === 1)
+      throw new InputError(`${examples[0]!.where}: ${error.message}`, 'input', { cause: error })
+    for (const example of examples) await predict(decider, [example], options) // whose fault it is
+    throw error
+  }
+}
+
+async function predictAll(
+  decider: Pick<Decider, 'decideBatch'>,
+  examples: readonly Example[],
+  { imageOf = inlineImage, ...options }: PredictOptions,
+): Promise<Prediction[]> {
+  const items = examples.map(({ context, image, question, options }) => ({
+    context,
+    questions: [{ question, options }],
+    image: image === undefined ? undefined : imageOf(image),
+  }))
+  const answered = await decider.decideBatch(items, { temperature: 1, ...options })
   return examples.map(({ gold, task, type, heldout }, i) => {
     const { probsList } = answered[i]!.answers[0]!
     const logits = probsList.map((p) => Math.log(Math.max(p, Number.MIN_VALUE))) // JSON has no -Infinity

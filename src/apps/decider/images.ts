@@ -1,5 +1,6 @@
 import { serial } from '../../device/serial.ts'
 import { InputError } from '../../errors.ts'
+import { readDataUrl } from '../../media/data_url.ts'
 import { type ImageInput, readImage } from '../../media/image.ts'
 import { createAlbum, type SeenImage } from '../../models/qwen3_5/album.ts'
 import type { VisionConfig } from '../../models/qwen3_5/config.ts'
@@ -8,6 +9,10 @@ import { type ProcessorConfig, processImage } from '../../models/qwen3_5/process
 import type { Positions } from '../../models/qwen3_5/rope.ts'
 import type { Tower } from '../../models/qwen3_5/tower.ts'
 import type { Tokenizer } from '../../text/tokenizer.ts'
+import type { DeciderConfig } from './config.ts'
+import { LETTERS } from './labels.ts'
+import type { Context } from './prompt.ts'
+import type { Sheet } from './reader.ts'
 import type { Row, Scorer } from './scorer.ts'
 
 /** What config.json and preprocessor_config.json say about images. */
@@ -22,6 +27,12 @@ export interface ImageOptions {
   /** Reads the image at no more pixels than these, where the model would read it at more. */
   readonly maxPixels?: number | undefined
 }
+
+/** The image that a row of data names. Throws InputError for what it does not open. */
+export type ImageOf = (where: string) => ImageInput
+
+/** Opens images inside the data, as data URLs. */
+export const inlineImage: ImageOf = readDataUrl
 
 /** Images on their way into rows. Computes nothing on a device. */
 export interface Eyes {
@@ -49,6 +60,22 @@ export function createEyes(tokenizer: Tokenizer, { config, processor }: Vision, 
       return { ids: [...front, ...ids], slots: slots.map((slot) => slot + front.length), images: [image] }
     },
   }
+}
+
+/** A sheet's row about a state and an image. Throws InputError for a layout that models which see were not trained on. */
+export function pictured(
+  sheet: Sheet,
+  context: Context,
+  image: SeenImage,
+  { eyes, config }: { readonly eyes: Eyes; readonly config: Pick<DeciderConfig, 'layout'> },
+): Row {
+  if (sheet.order === 'schema_first' || config.layout === 'chat')
+    throw new InputError(
+      'image: models that see read the plain layout, the state first; leave layout out',
+      'unsupported',
+    )
+  const wide = sheet.questions.some(({ names }) => names.length > LETTERS.length)
+  return eyes.before(sheet.about(context), image, wide)
 }
 
 /** For a model that does not see. */

@@ -9,10 +9,18 @@ export interface Limits {
   readonly maxRequestTokens: number
   /** Rows that may wait. */
   readonly maxQueueRows: number
+  /** Pixels of an image as it is sent. */
+  readonly maxImagePixels: number
 }
 
-/** The original's. */
-export const LIMITS: Limits = { maxRows: 1024, maxRowTokens: 36_864, maxRequestTokens: 1_048_576, maxQueueRows: 4096 }
+/** The original's, which takes no images. */
+export const LIMITS: Limits = {
+  maxRows: 1024,
+  maxRowTokens: 36_864,
+  maxRequestTokens: 1_048_576,
+  maxQueueRows: 4096,
+  maxImagePixels: 2 ** 24, // decoding and resizing more takes most of a second
+}
 
 /** Throws RequestError 413 for a request over a limit; `lengths` are the tokens of its rows. */
 export function checkSize(lengths: readonly number[], limits: Limits): void {
@@ -36,6 +44,16 @@ export function checkSize(lengths: readonly number[], limits: Limits): void {
       `too many tokens: the request has ${tokens} tokens over ${rows} rows, the limit is ${maxRequestTokens} ` +
         '(DECIDER_MAX_REQUEST_TOKENS)',
     )
+}
+
+/** Throws RequestError 413 for an image of more pixels than the limit; `size`: of its file's header, if that can be read. */
+export function checkPixels(size: { width: number; height: number } | undefined, { maxImagePixels }: Limits): void {
+  if (!size || size.width * size.height <= maxImagePixels) return
+  const { width, height } = size
+  throw refuse(
+    413,
+    `too many pixels: the image has ${width} x ${height}, the limit is ${maxImagePixels} (maxImagePixels)`,
+  )
 }
 
 /** The RequestError 503 of a server on which `rows` are waiting. */

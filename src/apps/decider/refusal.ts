@@ -37,9 +37,9 @@ export function parseBody(text: string): JsonValue {
 }
 
 /** Runs what plans a request; what its questions get wrong becomes the refusal that the original has for it. */
-export function refusing<A>(plan: () => A): A {
+export async function refusing<A>(plan: () => Promise<A>): Promise<A> {
   try {
-    return plan()
+    return await plan()
   } catch (error) {
     if (!(error instanceof InputError)) throw error
     const detail = typeof error.cause === 'string' ? error.cause : error.message

@@ -1,7 +1,9 @@
 import { InputError } from '../../errors.ts'
+import type { RgbImage } from '../../media/pixels.ts'
 import { knownModels } from '../../weights/known_models.ts'
 import { argmax } from './answer.ts'
 import type { Decider, PackedQuestion } from './api.ts'
+import { type ImageOf, inlineImage } from './images.ts'
 import { isObject } from './json.ts'
 
 /** What a model answered elsewhere to some requests, at a revision. */
@@ -12,7 +14,11 @@ export interface Pins {
   readonly model: string
   readonly temperature: number
   readonly cases: readonly {
+    /** Names the case where contexts do not. */
+    readonly name?: string
     readonly context: string
+    /** Shown before the context: pixels, or what names them. */
+    readonly image?: RgbImage | string
     readonly question: PackedQuestion
     /** Probabilities of the options. */
     readonly expected: readonly number[]
@@ -21,7 +27,7 @@ export interface Pins {
 
 /** A pinned request and what the model says to it here. */
 export interface Verified {
-  readonly context: string
+  readonly name: string
   readonly options: readonly string[]
   readonly expected: readonly number[]
   readonly got: readonly number[]
@@ -54,6 +60,24 @@ const departments = (name: string, temperature: number, expected: readonly (read
   cases: CONTEXTS.map((context, i) => ({ context, question: DEPARTMENT, expected: expected[i]! })),
 })
 
+/** An image of one colour, as the original's check makes it. */
+function solid(rgb: readonly [number, number, number], side = 224): RgbImage {
+  return { width: side, height: side, data: Uint8Array.from({ length: 3 * side ** 2 }, (_, i) => rgb[i % 3]!) }
+}
+const COLOURS = { red: [255, 0, 0], green: [0, 128, 0], blue: [0, 0, 255] } as const
+const colours = (name: string, expected: Readonly<Record<keyof typeof COLOURS, readonly number[]>>): Pins => ({
+  source: SOURCE,
+  model: `${name}@${knownModels.find((known) => known.name === name)!.revision}`,
+  temperature: 1,
+  cases: (['red', 'green', 'blue'] as const).map((colour) => ({
+    name: colour,
+    context: 'Identify the dominant color in the image.',
+    image: solid(COLOURS[colour]),
+    question: { question: 'What color is shown?', options: Object.keys(COLOURS) },
+    expected: expected[colour],
+  })),
+})
+
 /** What the original publishes of its models. */
 export const publishedPins: readonly Pins[] = [
   departments('hf:Mapika/decider-0.8b', 1.03, [
@@ -66,6 +90,11 @@ export const publishedPins: readonly Pins[] = [
     [0.003030668944120407, 0.9943140745162964, 0.002655337331816554],
     [0.36381006240844727, 0.01134848315268755, 0.6248414516448975],
   ]),
+  colours('hf:Mapika/decider-2b-vision', {
+    red: [0.9997536540031433, 0.00013710305211134255, 0.00010930807911790907],
+    green: [0.00019713766232598573, 0.9996418952941895, 0.00016089907148852944],
+    blue: [0.0002715098671615124, 0.0003028911305591464, 0.9994256496429443],
+  }),
 ]
 
 /** The published pins of `hf:owner/name`, with the pinned revision or none. Throws InputError that names those there are. */
@@ -78,6 +107,7 @@ export function pinsOf(model: string): Pins {
 
 /** Reads pins from JSON. Throws InputError. */
 export function readPins(json: unknown): Pins {
+  const isNamed = (text: unknown) => text === undefined || typeof text === 'string'
   const isNumbers = (p: unknown) => Array.isArray(p) && p.every((x) => typeof x === 'number')
   const pins = json as Pins
   const ok =
@@ -90,13 +120,15 @@ export function readPins(json: unknown): Pins {
     pins.cases.every(
       (c) =>
         typeof c?.context === 'string' &&
+        isNamed(c.name) &&
+        isNamed(c.image) &&
         typeof c.question?.question === 'string' &&
         isNumbers(c.expected) &&
         c.question.options?.length === c.expected.length,
     )
   if (ok) return pins
   throw new InputError(
-    'pins: has other members, expected {source, model, temperature, cases: [{context, question: {question, options}, expected: [p, ...]}]}',
+    'pins: has other members, expected {source, model, temperature, cases: [{name?, context, image?, question: {question, options}, expected: [p, ...]}]}',
   )
 }
 
@@ -104,29 +136,33 @@ export function readPins(json: unknown): Pins {
 export async function verify(
   decider: Pick<Decider, 'decideBatch'>,
   { temperature, cases }: Pins,
-  signal?: AbortSignal,
+  { imageOf = inlineImage, signal }: { readonly imageOf?: ImageOf; readonly signal?: AbortSignal } = {},
 ): Promise<Verified[]> {
-  const items = cases.map(({ context, question }) => ({ context, questions: [question] }))
+  const items = cases.map(({ context, image, question }) => ({
+    context,
+    image: typeof image === 'string' ? imageOf(image) : image,
+    questions: [question],
+  }))
   const answered = await decider.decideBatch(items, { temperature, signal })
-  return cases.map(({ context, question, expected }, i) => {
+  return cases.map(({ context, name = context, question, expected }, i) => {
     const got = answered[i]!.answers[0]!.probsList
     const drift = Math.max(...expected.map((p, k) => Math.abs(p - got[k]!)))
     const [first, second] = [...expected].sort((a, b) => b - a) as [number, number]
     const ok = drift <= DRIFT && (first - second < MARGIN || argmax(expected) === argmax(got))
-    return { context, options: question.options, expected, got, drift, ok }
+    return { name, options: question.options, expected, got, drift, ok }
   })
 }
 
 /** A block for each request, and the largest drift. */
 export function printVerified(verified: readonly Verified[]): string {
-  const blocks = verified.map(({ context, options, expected, got, drift, ok }) => {
+  const blocks = verified.map(({ name, options, expected, got, drift, ok }) => {
     const width = Math.max(...options.map(({ length }) => length))
     const rows = options.map((option, k) => {
       const [e, g] = [expected[k]!, got[k]!]
       const sign = g < e ? '-' : '+'
       return `  ${option.padEnd(width)}  expected ${e.toFixed(6)}  got ${g.toFixed(6)}  ${sign}${Math.abs(g - e).toFixed(6)}`
     })
-    return [`${context}: ${ok ? 'ok' : 'DIFFERENT'}, drift ${drift.toFixed(6)}`, ...rows].join('\n')
+    return [`${name}: ${ok ? 'ok' : 'DIFFERENT'}, drift ${drift.toFixed(6)}`, ...rows].join('\n')
   })
   const worst = Math.max(...verified.map(({ drift }) => drift))
   return `${blocks.join('\n')}\nlargest drift: ${worst.toFixed(6)}, allowed: ${DRIFT}\n`

@@ -1,10 +1,15 @@
+import { serial } from '../../device/serial.ts'
+import { readDataUrl } from '../../media/data_url.ts'
+import { imageHeader } from '../../media/image_header.ts'
 import type { Answer } from './answer.ts'
+import type { AskOptions } from './api.ts'
 import { readQuestionList } from './ask.ts'
 import type { DeciderConfig } from './config.ts'
 import { anything, flag, literal, mapOf, type Outcome, object, orNull, readFields, text } from './fields.ts'
+import { type Eyes, pictured } from './images.ts'
 import { COMPACT, dumps, Float, isObject, type JsonValue, renderState } from './json.ts'
 import { type JsonAnswer, readJsonSchema } from './json_schema.ts'
-import { checkSize, LIMITS, type Limits } from './limits.ts'
+import { checkPixels, checkSize, LIMITS, type Limits } from './limits.ts'
 import { type Context, countTokens } from './prompt.ts'
 import type { Reader, Reading, Sheet } from './reader.ts'
 import { parseBody, refuse, refusing } from './refusal.ts'
@@ -20,18 +25,25 @@ export interface WireCall {
   answer(logits: Logits): string
 }
 
-/** The original's HTTP requests without HTTP. All methods throw RequestError, which has the status and the body. */
+/**
+ * The original's HTTP requests without HTTP, and with a field more: `image`, a data URL, for a model that sees. All
+ * methods reject with RequestError, which has the status and the body, or the signal's reason.
+ */
 export interface Wire {
   /** `POST /v1/systemone`: typed questions about a state. */
-  systemOne(body: string): WireCall
+  systemOne(body: string, options?: WireOptions): Promise<WireCall>
   /** `POST /decide`: a schema of fields about a text, all in one row. */
-  decide(body: string): WireCall
+  decide(body: string, options?: WireOptions): Promise<WireCall>
 }
+
+export type WireOptions = Pick<AskOptions, 'signal' | 'maxPixels'>
+type ImageOfWire = WireOptions & { readonly image: string | null }
 
 export interface WireParts {
   readonly reader: Reader
   readonly config: DeciderConfig
   readonly model: string
+  readonly eyes: Eyes
   readonly limits?: Limits
 }
 
@@ -43,11 +55,26 @@ const SYSTEM_ONE = {
   model: { read: orNull(text), otherwise: null },
   independent: { read: flag, otherwise: true },
   layout: { read: orNull(literal('state_first')), otherwise: null },
+  image: { read: orNull(text), otherwise: null },
 }
-const DECIDE = { context: { read: text }, schema: { read: anything, otherwise: null } }
+const DECIDE = {
+  context: { read: text },
+  schema: { read: anything, otherwise: null },
+  image: { read: orNull(text), otherwise: null },
+}
 
-export function createWire({ reader, config, model, limits = LIMITS }: WireParts): Wire {
+export function createWire({ reader, config, model, eyes, limits = LIMITS }: WireParts): Wire {
   const schemas = rememberSeen<TypedSheets>()
+  const seeing = serial() // one image at a time, for pixels take many times the room of a file
+
+  const see = ({ image: url, ...options }: ImageOfWire) =>
+    url === null
+      ? undefined
+      : seeing(async () => {
+          const image = readDataUrl(url)
+          checkPixels(imageHeader(image), limits)
+          return eyes.see({ ...options, image })
+        }, options.signal)
 
   /** The questions in schema-first rows when they were asked before and the model is set to it, else state-first. */
   function sheetsOf(questions: ReadonlyMap<string, JsonValue>, independent: boolean, layout: 'state_first' | null) {
@@ -61,12 +88,12 @@ export function createWire({ reader, config, model, limits = LIMITS }: WireParts
   }
 
   return {
-    systemOne: (body) =>
-      refusing(() => {
-        const { state, questions, independent, layout } = accepted(readFields(parseBody(body), SYSTEM_ONE))
-        const typed = sheetsOf(questions, independent, layout)
+    systemOne: (body, options) =>
+      refusing(async () => {
+        const { state, questions, independent, layout, image } = accepted(readFields(parseBody(body), SYSTEM_ONE))
+        const typed = sheetsOf(questions, independent, image === null ? layout : 'state_first')
         const context = reader.context(renderState(state), config.maxStateTokens, typed.order)
-        return call(typed.sheets, context, (readings, rows) => {
+        return call(typed.sheets, context, { ...options, image }, (readings, rows) => {
           const answers = new Map(typed.answers(readings).map(({ name, answer, keys }) => [name, spell(answer, keys)]))
           const cached = rows.reduce((sum, { prefix = 0 }) => sum + prefix, 0)
           const usage = new Map<string, JsonValue>([
@@ -77,13 +104,13 @@ export function createWire({ reader, config, model, limits = LIMITS }: WireParts
           return { model, answers, usage }
         })
       }),
-    decide: (body) =>
-      refusing(() => {
-        const { context: state, schema } = accepted(readFields(parseBody(body), DECIDE))
+    decide: (body, options) =>
+      refusing(async () => {
+        const { context: state, schema, image } = accepted(readFields(parseBody(body), DECIDE))
         const fields = readJsonSchema(schema)
         const context = reader.context(state, Math.min(PACKED_STATE_TOKENS, config.maxStateTokens), 'state_first')
         const sheets = fields.length > 0 ? [reader.sheet(fields, { lenient: true })] : []
-        return call(sheets, context, (readings) => {
+        return call(sheets, context, { ...options, image }, (readings) => {
           const entries = fields.map(({ block, answer, keys }, i): [string, JsonValue] => {
             const { p, names } = readings[i]!
             return [block.question, spell(answer(p, names), keys(names))]
@@ -93,16 +120,28 @@ export function createWire({ reader, config, model, limits = LIMITS }: WireParts
       }),
   }
 
-  function call(
+  async function call(
     sheets: readonly Sheet[],
     context: Context,
+    shown: ImageOfWire,
     answer: (readings: Reading[], rows: readonly Row[]) => JsonValue,
-  ): WireCall {
+  ): Promise<WireCall> {
+    const lengths = sheets.map(({ tokens }) => context.ids.length + tokens)
+    checkSize(lengths, limits)
+    const image = await see(shown)
+    if (image) {
+      checkSize(
+        lengths.map((length) => image.tokens + length),
+        limits,
+      )
+    }
+    const rows = sheets.map((sheet) =>
+      image ? pictured(sheet, context, image, { eyes, config }) : sheet.about(context),
+    )
     checkSize(
-      sheets.map(({ tokens }) => context.ids.length + tokens),
+      rows.map(({ ids }) => ids.length), // a text before which there is an image is encoded anew
       limits,
     )
-    const rows = sheets.map((sheet) => sheet.about(context))
     return {
       rows,
       answer: (logits) => {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { classifier } from '../../../src/apps/decider/classify.ts'
 import { yesNo } from '../../../src/apps/decider/question.ts'
+import type { RgbImage } from '../../../src/media/pixels.ts'
 import { pinsOf, publishedPins, readPins, verify } from '../../../src/apps/decider/verify.ts'
 import { logitsOf } from '../../server/fake.ts'
-import { fakeDecider, logitsFor, referenceCases } from './nano.ts'
+import { fakeDecider, logitsFor, nanoEyes, referenceCases } from './nano.ts'
 
 const questions = { refund: yesNo('A refund?') }
 const lines = (...rows: readonly (object | string)[]) =>
@@ -40,6 +41,23 @@ describe('classify', () => {
     const id = typeof row === 'object' ? { id: 'x' } : {}
     expect(JSON.parse(bad!)).toEqual({ row: 1, ...id, error: expect.stringContaining(said) })
     expect(JSON.parse(good!)).toMatchObject({ row: 2, answers: { refund: { type: 'noul' } } })
+  })
+  test('rows about images have the answers of decide; one that cannot be read has an error', async () => {
+    const { decider } = fakeDecider((row, slot) => [...logitsOf(row)[slot]!], { eyes: nanoEyes() })
+    const pixels = (value: number) => ({ width: 32, height: 32, data: new Uint8Array(3 * 32 * 32).fill(value) })
+    const imageOf = (where: string) => (where === 'bad' ? new Uint8Array(3) : pixels(Number(where)))
+    const rows = [{ image: '1' }, { image: '200' }, { image: null }, { image: 'bad' }, { image: 5 }]
+    const found = await classifier(decider, questions, { imageOf })(
+      lines(...rows.map((row) => ({ state: 'a', ...row }))),
+    )
+    const [dark, light, none, bad, wrong] = found.map((line) => JSON.parse(line))
+    expect(dark.answers).toEqual((await decider.decide('a', questions, { image: pixels(1) })).answers)
+    expect(light.answers).toEqual((await decider.decide('a', questions, { image: pixels(200) })).answers)
+    expect(none.answers).toEqual((await decider.decide('a', questions)).answers)
+    expect(bad.error).toContain('image: the file is no PNG')
+    expect(wrong.error).toContain('image: has 5, expected text that names it')
+    const [inline] = await classifier(decider, questions)(lines({ state: 'a', image: 'a.png' }))
+    expect(JSON.parse(inline!).error).toContain('expected data:image')
   })
   test('rows without questions are refused where there are none for all', async () => {
     const [line] = await classifier(byHash().decider, undefined)(lines({ state: 'a' }))
@@ -98,8 +116,39 @@ describe('verify', () => {
       )
       expect(pinsOf(found.model)).toBe(found)
     }
-    expect(publishedPins).toHaveLength(2)
+    expect(publishedPins).toHaveLength(3)
     expect(() => pinsOf('hf:Mapika/decider')).toThrow('nothing is pinned for hf:Mapika/decider, expected hf:')
+  })
+  test('those of the model that sees are about images of one colour', async () => {
+    const { revision, T, context, question, options, reference } = referenceCases.mps_full_model['decider-2b-vision']
+    const found = pinsOf('hf:Mapika/decider-2b-vision')
+    expect(found).toMatchObject({ model: `hf:Mapika/decider-2b-vision@${revision}`, temperature: T })
+    const colours = [
+      [255, 0, 0],
+      [0, 128, 0],
+      [0, 0, 255],
+    ]
+    for (const [i, { name, image, ...asked }] of found.cases.entries()) {
+      expect(name).toBe(options[i])
+      expect(asked).toEqual({ context, question: { question, options }, expected: reference[i] })
+      const { width, height, data } = image as RgbImage
+      expect([width, height, data.length]).toEqual([224, 224, 3 * 224 * 224])
+      expect(data.every((value, at) => value === colours[i]![at % 3])).toBe(true)
+    }
+    const { decider } = fakeDecider(() => logitsFor(reference[0]), { eyes: nanoEyes() }) // sees red everywhere
+    const verified = await verify(decider, found)
+    expect(verified.map(({ name, ok }) => [name, ok])).toEqual([
+      ['red', true],
+      ['green', false],
+      ['blue', false],
+    ])
+  })
+  test('pins of one’s own may name images', async () => {
+    const own = readPins({ ...pins(p), cases: [{ ...pins(p).cases[0], name: 'it', image: 'a.png' }] })
+    const { decider } = fakeDecider(() => logitsFor(p), { eyes: nanoEyes() })
+    const imageOf = () => ({ width: 32, height: 32, data: new Uint8Array(3 * 32 * 32) })
+    expect((await verify(decider, own, { imageOf }))[0]).toMatchObject({ name: 'it', ok: true })
+    await expect(verify(decider, own)).rejects.toThrow('expected data:image')
   })
   test.each([null, [], {}, pins(['a'] as never), pins([1]), { ...pins(p), cases: [] }])(
     '%j is no file of pins',

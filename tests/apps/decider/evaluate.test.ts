@@ -3,12 +3,13 @@ import { evaluation, judge, type Prediction, predict, readExample } from '../../
 import { metricsOf } from '../../../src/apps/decider/metrics.ts'
 import { readRecord } from '../../../src/apps/decider/records.ts'
 import { reliabilitySvg } from '../../../src/apps/decider/reliability.ts'
-import { fakeDecider, logitsFor } from './nano.ts'
+import { fakeDecider, logitsFor, nanoEyes } from './nano.ts'
 
-const row = { context: 'c', question: 'q?', options: ['a', 'b'], gold: 1, task: 't', type: 'noul' } as const
+const written = { context: 'c', question: 'q?', options: ['a', 'b'], gold: 1, task: 't', type: 'noul' } as const
+const row = { where: 'line 3', ...written }
 
 describe('rows', () => {
-  const read = (change: object) => readExample(JSON.stringify({ ...row, ...change }), 'line 3')
+  const read = (change: object) => readExample(JSON.stringify({ ...written, ...change }), 'line 3')
   test('are read, with defaults', () => {
     expect(read({})).toEqual(row)
     expect(read({ task: undefined, type: undefined, heldout: true })).toEqual({
@@ -18,11 +19,16 @@ describe('rows', () => {
       heldout: true,
     })
   })
+  test('may have an image', () => {
+    expect(read({ image: 'a.png' })).toEqual({ ...row, image: 'a.png' })
+    expect(read({ image: null })).toEqual(row)
+  })
   test('without a known answer are left out', () => expect(read({ gold: -1 })).toBeUndefined())
   test.each([
     [{ context: 1 }, 'has other members'],
     [{ options: ['a', 2] }, 'has other members'],
     [{ options: 'ab' }, 'has other members'],
+    [{ image: 1 }, 'has other members'],
     [{ gold: 2 }, 'gold has 2, expected 0 to 1'],
     [{ gold: 0.5 }, 'gold has 0.5'],
     [{ type: 'bool' }, 'type has "bool", expected choice, noul or score'],
@@ -50,6 +56,22 @@ describe('predictions', () => {
       logits: [expect.closeTo(Math.log(0.25)), expect.closeTo(Math.log(0.75))],
     })
     expect(found[1]).toMatchObject({ gold: 0, heldout: false })
+  })
+  test('about images are asked with them, and an example that cannot be asked is named', async () => {
+    const { decider, calls } = fakeDecider(() => logitsFor([0.5, 0.5]), { eyes: nanoEyes() })
+    const data = Uint8Array.from({ length: 3 * 64 * 64 }, (_, i) => i)
+    const asked: string[] = []
+    const imageOf = (where: string) => {
+      asked.push(where)
+      return { width: 64, height: where === 'a.png' ? 64 : 0, data }
+    }
+    await predict(decider, [row, { ...row, image: 'a.png' }], { imageOf, maxPixels: 32 * 32 })
+    expect(asked).toEqual(['a.png'])
+    expect(calls[0]!.rows.map(({ images }) => images?.map(({ tokens }) => tokens))).toEqual([undefined, [1]])
+    const bad = { ...row, where: 'line 7', image: 'b.png' }
+    const found = predict(decider, [row, { ...row, image: 'a.png' }, bad], { imageOf })
+    await expect(found).rejects.toThrow('line 7: image: has 64 x 0 pixels')
+    await expect(predict(decider, [bad])).rejects.toThrow('line 7: image: begins with "b.png", expected data:image')
   })
   test('of probability 0 are numbers that JSON has', async () => {
     const { decider } = fakeDecider(() => [0, -2000, ...Array<number>(97).fill(0)])

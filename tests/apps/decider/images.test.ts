@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createEyes, imageScorer } from '../../../src/apps/decider/images.ts'
+import { imageScorer } from '../../../src/apps/decider/images.ts'
 import { choice, score, yesNo } from '../../../src/apps/decider/question.ts'
 import type { Row, Scorer } from '../../../src/apps/decider/scorer.ts'
 import { readImage } from '../../../src/media/image.ts'
@@ -9,13 +9,12 @@ import type { SeenImage } from '../../../src/models/qwen3_5/album.ts'
 import { visionConfig } from '../../../src/models/qwen3_5/config.ts'
 import { processImage, processorConfig, writePatches } from '../../../src/models/qwen3_5/processor.ts'
 import { fixturePath } from '../../fixtures.ts'
-import { fakeDecider, goldenImages, nanoDevices, nanoOn, readJson, tokenizer } from './nano.ts'
+import { fakeDecider, goldenImages, nanoDevices, nanoEyes, nanoOn, readJson, tokenizer } from './nano.ts'
 
 const model = 'public/models/decider-nano'
 const config = visionConfig(readJson(`${model}/config.json`))!
 const processor = processorConfig(readJson(`${model}/preprocessor_config.json`))
 const VOCABULARY = 4096
-const eyesOf = () => createEyes(tokenizer, { config, processor }, VOCABULARY)
 
 const fileOf = (name: string) => readFileSync(fixturePath(`decider-nano/${name}`))
 /** One colour, as a page's ImageData has it. */
@@ -32,7 +31,7 @@ describe('rows about an image', () => {
   test('there are goldens', () => expect(goldenImages).toHaveLength(5))
 
   test.each(goldenImages)('$name has the tokens and slots of the reference', async (golden) => {
-    const { decider, calls } = fakeDecider(() => [...golden.logits[0]!, ...Array(99).fill(20)], { eyes: eyesOf() })
+    const { decider, calls } = fakeDecider(() => [...golden.logits[0]!, ...Array(99).fill(20)], { eyes: nanoEyes() })
     const image = fileOf(golden.image)
     const { answers, usage } = await decider.decidePacked(golden.context, golden.questions, { image })
     const [{ ids, slots, images } = { ids: [], slots: [] }] = calls[0]!.rows
@@ -58,7 +57,7 @@ describe('rows about an image', () => {
   test('more options than letters are pieces, as in text', async () => {
     const names = Array.from({ length: 12 }, (_, i) => `option ${i}`)
     const ask = { n: choice('Which one?', names) }
-    const { decider, calls } = fakeDecider(() => Array(99).fill(0), { eyes: eyesOf() })
+    const { decider, calls } = fakeDecider(() => Array(99).fill(0), { eyes: nanoEyes() })
     await decider.decide('Look.', ask)
     await decider.decide('Look.', ask, { image: colours.red })
     const [[text], [shown]] = calls.map(({ rows }) => rows) as [Row[], Row[]]
@@ -68,7 +67,7 @@ describe('rows about an image', () => {
 
   test('a state that quotes a slot does not move the slot, and one that is cut is cut before the image', async () => {
     const state = `Answer 1: (A) and Answer: (B) ${'again and again '.repeat(50)}`
-    const { decider, calls } = fakeDecider(() => [1, 2, 3], { eyes: eyesOf() })
+    const { decider, calls } = fakeDecider(() => [1, 2, 3], { eyes: nanoEyes() })
     const { usage } = await decider.decide(state, { what }, { image: colours.red, maxStateTokens: 30 })
     const { ids, slots } = calls[0]!.rows[0]!
     expect(slots).toEqual([ids.length - 1])
@@ -79,7 +78,7 @@ describe('rows about an image', () => {
   })
 
   test('what is asked about the same picture has the same ids', async () => {
-    const { decider, calls } = fakeDecider(() => [1, 2, 3], { eyes: eyesOf() })
+    const { decider, calls } = fakeDecider(() => [1, 2, 3], { eyes: nanoEyes() })
     for (const image of [colours.red, solid(255, 0, 0), colours.blue]) await decider.decide('', { what }, { image })
     const [a, b, c] = calls.map(({ rows }) => rows[0]!.ids)
     expect(b).toEqual(a)
@@ -90,7 +89,7 @@ describe('rows about an image', () => {
     const image = colours.red
     const blind = fakeDecider(() => [1, 2, 3])
     await expect(blind.decider.decide('', { what }, { image })).rejects.toThrow('reads text only')
-    const { decider, calls } = fakeDecider(() => [1, 2, 3], { eyes: eyesOf(), maxTokens: 75 })
+    const { decider, calls } = fakeDecider(() => [1, 2, 3], { eyes: nanoEyes(), maxTokens: 75 })
     await expect(decider.decide('', { what }, { image, maxPixels: 1000 })).rejects.toThrow('an integer from 1024')
     await expect(decider.decide('', { what }, { image })).rejects.toThrow('the row has 79 tokens, 49 of them the image')
     await expect(decider.decide('', { what }, { image: solid(0, 0, 0, 900, 4) })).rejects.toThrow('900 x 4 pixels')

@@ -30,7 +30,8 @@ test('a chat model takes its frame from its template, as a file or in the tokeni
     expect(decider.config).toMatchObject({ name: 'decider-chat-1', layout: 'chat' })
     const { answers } = await decider.decide('x', { team: choice('Which?', ['a', 'b']) })
     expect(answers.team.x_p_max).toBeGreaterThanOrEqual(0.5)
-    rows.push(decider.wire().systemOne('{"state": "x", "questions": {"q": {"type": "noul", "question": "Q"}}}').rows)
+    const wire = decider.wire()
+    rows.push((await wire.systemOne('{"state": "x", "questions": {"q": {"type": "noul", "question": "Q"}}}')).rows)
   }
   expect(rows[0]).toEqual(rows[1])
   expect(rows[0]![0]!.ids[0]).toBe(4079) // <|im_start|>

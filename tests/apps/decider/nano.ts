@@ -3,12 +3,14 @@ import { afterAll, expect } from 'vitest'
 import type { Decider } from '../../../src/apps/decider/api.ts'
 import { type DeciderConfig, parseConfig } from '../../../src/apps/decider/config.ts'
 import { createDecider } from '../../../src/apps/decider/decider.ts'
-import type { Eyes } from '../../../src/apps/decider/images.ts'
+import { createEyes, type Eyes } from '../../../src/apps/decider/images.ts'
 import type { Row, Scorer } from '../../../src/apps/decider/scorer.ts'
 import { loadDecider } from '../../../src/apps/decider/load.ts'
 import { cpuDevice } from '../../../src/device/cpu.ts'
 import type { Device } from '../../../src/device/device.ts'
 import { openDevice } from '../../../src/device/open.ts'
+import { visionConfig } from '../../../src/models/qwen3_5/config.ts'
+import { processorConfig } from '../../../src/models/qwen3_5/processor.ts'
 import { createTokenizer } from '../../../src/text/tokenizer.ts'
 
 /** A file of the repository, from its root. */
@@ -18,6 +20,13 @@ export const readJson = (path: string) => JSON.parse(readText(path))
 const MODEL = 'public/models/decider-nano'
 export const tokenizer = createTokenizer(readJson(`${MODEL}/tokenizer.json`))
 export const nanoConfig = parseConfig(readText(`${MODEL}/decider_config.json`))
+
+/** What turns images into rows of the nano model. */
+export const nanoEyes = (): Eyes => {
+  const config = visionConfig(readJson(`${MODEL}/config.json`))!
+  const processor = processorConfig(readJson(`${MODEL}/preprocessor_config.json`))
+  return createEyes(tokenizer, { config, processor }, 4096)
+}
 
 interface GoldenItem {
   readonly name: string

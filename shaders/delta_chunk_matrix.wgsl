@@ -2,8 +2,9 @@
 // Per chunk of 64 tokens (rows i, j) and value head, with D, G and A as there:
 //   P[i, j] = (q[i] . k[j]) D[i, j];   x = [W | exp(G) Q] with W = (M beta exp(G)) K;   U = (M beta) V
 // A workgroup of 16 subgroups owns a chunk of a head. M beta and M beta exp(G) are rounded to f16 once, beside V and K
-// as they are. Rows behind a short last chunk count as zeros and are not written. Much of a short run's time goes into
-// fetching instructions: what is done alike is a loop, and many invocations do little each.
+// as they are; their diagonals, which weigh most, are multiplied in f32. Rows behind a short last chunk count as zeros
+// and are not written. Much of a short run's time goes into fetching instructions: what is done alike is a loop, and
+// many invocations do little each.
 // needs: lib/segment, delta_fragments, chunk_decays, block_inverse, chunk_operands; alias QKV = X = vec4<u32>;
 //   const NK, NV, DK, DV (of 16, at most 128), CHANNELS, SUBGROUP (at least 32)
 
@@ -84,8 +85,9 @@ fn main(
   let i = row_of(m / 32);
   let j = column_of(m / 32);
   let m_at = min(select(A_AT + m / 32 * 64, R_AT + i * 64, i == j) + m % 32 * 2, SIZE - 2);
-  let m0 = floats(m_at);
-  let m1 = floats(m_at + 1);
+  let below = select(16u, m % 32 / 2, i == j) - m % 2 * 8; // the column of these eight that is on the diagonal
+  let m0 = select(floats(m_at), vec4f(), vec4u(0, 1, 2, 3) == vec4u(below));
+  let m1 = select(floats(m_at + 1), vec4f(), vec4u(4, 5, 6, 7) == vec4u(below));
   workgroupBarrier();
   if (lane < 320) { put_m(m, m0, m1, j * 4 + m % 2 * 2); }
   put_eight(Q_AT, lane, DV8, v0); put_eight(Q_AT, then, DV8, v1);

@@ -1,9 +1,10 @@
 // The serial part of the chunked delta rule on matrix units. Per segment and value head, for one chunk after the other:
 //   V' = U - W S;   o = Q S + P V';   S <- exp(G[last]) S + K^T (exp(G[last] - G) V')
-// where Q has its decays in it already (delta_chunk_matrix). Operands are f16, sums and S f32. A workgroup of eight
-// subgroups owns 16 columns of S of a head and segment; S stays in registers, eight columns of a row to an invocation,
-// and goes through workgroup memory as an operand. A subgroup makes 16 rows of W S or of Q S, then of K^T V' and, where
-// it had Q S, of P V'. What the next chunk brings is read meanwhile. Four barriers per chunk:
+// where Q has its decays in it already (delta_chunk_matrix). Operands are f16, sums and S f32; V' goes into P V' as the
+// sum of two halves. A workgroup of eight subgroups owns 16 columns of S of a head and segment; S stays in registers,
+// eight columns of a row to an invocation, and goes through workgroup memory as an operand. A subgroup makes 16 rows of
+// W S or of Q S, then of K^T V' and, where it had Q S, of P V'. What the next chunk brings is read meanwhile. Four
+// barriers per chunk:
 //   sums of W S and Q S | V' as halves, with and without decays, K, P | sums of K^T V', o | S as halves, W, Q
 // needs: lib/segment, scan_operands, delta_fragments; alias QKV = X = P = vec4<u32>;
 //   const NK, NV, DK, DV (of 16, at most 128), CHANNELS, SUBGROUP (at least 32)
@@ -43,14 +44,12 @@ fn main(
   let wq_at_then = (wq_then * NV + n) * X_WIDE + then % (2 * DK8);
   let k_at = k_row * (CHANNELS / 8) + (NK + n / (NV / NK)) * DK8 + i % DK8;
   let p_at = (p_row * NV + n) * 8 + i % 8;
-  let wq_to = wq_row * WQ_WIDE + i % (2 * DK8);
-  let wq_to_then = wq_then * WQ_WIDE + then % (2 * DK8);
-  let k_to = k_row * K_WIDE + i % DK8;
-  let p_to = P_AT + p_row * P_WIDE + i % 8;
+  let wq_to = wq_row * WQ_WIDE + i % (2 * DK8); let wq_to_then = wq_then * WQ_WIDE + then % (2 * DK8);
+  let k_to = k_row * K_WIDE + i % DK8; let p_to = P_AT + p_row * P_WIDE + i % 8;
 
   let row = lane / 2; let side = lane % 2; // of S and of V': eight columns
   let sums = min(SUMS_AT + row * 4 + side * 2, SIZE - 2);
-  let own = N_AT + row * N_WIDE + side;
+  let own = N_AT + row * N_WIDE + side; let low = own - N_AT + LOW_AT;
   let o_at = row * O_WIDE + n * (DV / 4) + column + 2 * side;
   let s_at = (n * DK + row) * (DV / 4) + column + 2 * side;
   var s0: vec4f; var s1: vec4f;
@@ -76,8 +75,7 @@ fn main(
   put(wq_to_then, wq_then, wq_more, WQ_MORE);
   workgroupBarrier();
 
-  let block = subgroup % 4 * 16; // of rows of the chunk
-  let is_o = subgroup >= 4;
+  let block = subgroup % 4 * 16; let is_o = subgroup >= 4; // rows of the chunk, of W S or of Q S
   let from_q = select(0u, DK8, is_o);
   for (var first = segment.start; first < end; first += CHUNK) {
     let kept = decay[(first + rows - 1) * 2 * NV + n];
@@ -96,7 +94,9 @@ fn main(
     if (row < CHUNK) { // zeros behind the last token
       let v0 = u0 - floats(sums);
       let v1 = u1 - floats(sums + 1);
-      tile[own] = halves(v0, v1);
+      let high = halves(v0, v1);
+      tile[own] = high;
+      tile[low] = halves(v0 - of_halves(high.xy), v1 - of_halves(high.zw));
       tile[own + CHUNK * N_WIDE] = halves(v0 * remains, v1 * remains);
     }
     put(k_to, k_row, k, K_COUNT);

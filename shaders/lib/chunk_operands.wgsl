@@ -14,9 +14,8 @@ fn put_eight(at: u32, i: u32, wide: u32, e: vec4u) {
 fn write_q(i: u32, e: vec4u, rows: u32, token: u32, n: u32) {
   let row = i / DK8;
   if (row >= rows) { return; }
-  let a = vec4f(unpack2x16float(e.x), unpack2x16float(e.y)) * grows[row / 4][row % 4];
-  let b = vec4f(unpack2x16float(e.z), unpack2x16float(e.w)) * grows[row / 4][row % 4];
-  x[((token + row) * NV + n) * X_WIDE + DK8 + i % DK8] = halves(a, b);
+  let grown = grows[row / 4][row % 4];
+  x[((token + row) * NV + n) * X_WIDE + DK8 + i % DK8] = halves(of_halves(e.xy) * grown, of_halves(e.zw) * grown);
 }
 
 // Block i, j of q or k times k, transposed.
@@ -67,7 +66,8 @@ fn add_column(y: Sums, a: Left, at: u32, j: u32, part: u32, further: u32, count:
   return add(a, subgroupMatrixLoad<Right, row_major>(&tile, begin, WIDE), y);
 }
 
-// Columns 16 `further` .. of W and U: as rows of floats in workgroup memory, and from there to x and u.
+// Columns 16 `further` .. of W and U: as rows of floats in workgroup memory, and from there, with what the diagonals of
+// M beta exp(G) and M beta add, to x and u.
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
 fn put_out(i: u32, part: u32, w: Sums, of_v: Sums, further: u32) {
   let at = i * 16 * OUT_WIDE + part * 4;
@@ -82,9 +82,12 @@ fn write_out(lane: u32, further: u32, rows: u32, token: u32, n: u32) {
     let is_u = i % 16 >= 8;
     if (further * 2 + c >= select(u32(DK8), DV8, is_u)) { continue; }
     let at = min(row * OUT_WIDE + select(0, u32(W_PART / 4), is_u) + c * 2, SIZE - 2);
-    let a = bitcast<vec4f>(tile[at]);
-    let b = bitcast<vec4f>(tile[at + 1]);
     let to = further * 2 + c;
+    let of_k = (NK + n / (NV / NK)) * DK8;
+    let e = qkv[(token + row) * (CHANNELS / 8) + select(of_k, 2 * NK * DK8 + n * DV8, is_u) + to];
+    let own = beta[row / 4][row % 4] * select(grows[row / 4][row % 4], 1.0, is_u);
+    let a = bitcast<vec4f>(tile[at]) + own * of_halves(e.xy);
+    let b = bitcast<vec4f>(tile[at + 1]) + own * of_halves(e.zw);
     if (is_u) {
       let first = (((token + row) * NV + n) * DV8 + to) * 2;
       u[first] = a;

@@ -20,4 +20,5 @@ fn put_block(at: u32, s: Sums) { subgroupMatrixStore<row_major>(&tile, min(at, S
 fn halves(a: vec4f, b: vec4f) -> vec4u {
   return vec4u(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
 }
+fn of_halves(h: vec2u) -> vec4f { return vec4f(unpack2x16float(h.x), unpack2x16float(h.y)); }
 fn floats(at: u32) -> vec4f { return bitcast<vec4f>(tile[at]); }

@@ -8,7 +8,8 @@ const K_WIDE = DK8 + 1;
 const P_WIDE = CHUNK / 8 + 1;
 const N_WIDE = 3; // of a row of S and of V'
 const P_AT = CHUNK * K_WIDE; // K and P come where W and Q were
-const N_AT = CHUNK * max(WQ_WIDE, K_WIDE + P_WIDE); // V' comes where S was, and then with decays
+const LOW_AT = P_AT + CHUNK * P_WIDE; // V' less its halves
+const N_AT = CHUNK * max(WQ_WIDE, K_WIDE + P_WIDE + N_WIDE); // V' comes where S was, and then with decays
 const ROWS = max(DK, CHUNK);
 const SUMS_AT = N_AT + 2 * CHUNK * N_WIDE;
 const SIZE = SUMS_AT + ROWS * 4;
@@ -62,7 +63,8 @@ fn add_wq(y: Sums, row: u32, side: u32, k: u32) -> Sums {
 @diagnostic(off, chromium.subgroup_matrix_uniformity)
 fn add_p(y: Sums, row: u32, k: u32) -> Sums {
   let a = subgroupMatrixLoad<Left, row_major>(&tile, P_AT + min(row * P_WIDE + k, 48 * P_WIDE + 6), P_WIDE);
-  return add(a, narrow(k * 8), y);
+  let low = subgroupMatrixLoad<Right, row_major>(&tile, LOW_AT + min(k * 8, CHUNK - 16) * N_WIDE, N_WIDE);
+  return add(a, low, add(a, narrow(k * 8), y));
 }
 
 // Likewise of 16 rows of K, transposed.

@@ -33,7 +33,7 @@ export function expectMatrix(op: string, target: Target, dims: DeltaDims): void 
 }
 
 /** Of workgroup memory, as SIZE in shaders/lib/scan_operands.wgsl. */
-const scanBytes = (DK: number): number => 16 * (64 * Math.max(DK / 4 + 1, DK / 8 + 10) + 128 * 3 + Math.max(DK, 64) * 4)
+const scanBytes = (DK: number): number => 16 * (64 * Math.max(DK / 4 + 1, DK / 8 + 13) + 128 * 3 + Math.max(DK, 64) * 4)
 /** As SIZE in shaders/delta_chunk_matrix.wgsl, with the gates and decays. */
 const chunkBytes = (DK: number, DV: number): number => {
   const wide = Math.max(DK, DV) / 8 + 1

@@ -3,7 +3,7 @@ import { SingleBar } from 'cli-progress'
 import { type Classify, classifier, type Line } from '../apps/decider/classify.ts'
 import { InputError } from '../index.ts'
 import { addModelOptions, type Host, integer, type ModelFlags, withDecider } from './host.ts'
-import { addImageFlags, type ImageFlags, imagesBeside } from './images.ts'
+import { addImageFlags, IMAGE_HELP, type ImageFlags, imagesBeside } from './images.ts'
 import { type Log, openLog, readLines } from './jsonl.ts'
 import { readSchema } from './schema.ts'
 
@@ -108,7 +108,7 @@ export function addClassify(program: Command, host: Host): void {
   const command = program
     .command('classify')
     .description('answer questions about any number of texts; started again after a kill, it goes on')
-    .argument('<in.jsonl>', 'rows {state, image?, questions?, id?}; an image is a path from its folder or a data URL')
+    .argument('<in.jsonl>', `rows {state, image?, questions?, id?}; ${IMAGE_HELP}`)
     .argument('<out.jsonl>', 'a line {row, id?, model, answers, usage} or {row, id?, error} for each')
     .option('-s, --schema <file.json>', 'questions for rows without their own: {name: {type, question, options}}')
     .option('-b, --batch <rows>', 'rows that are run together', integer(1), 64)

@@ -17,7 +17,7 @@ import type { Metrics } from '../apps/decider/metrics.ts'
 import { reliabilitySvg } from '../apps/decider/reliability.ts'
 import { type Decider, InputError } from '../index.ts'
 import { addModelOptions, type Host, integer, type ModelFlags, positive, withDecider } from './host.ts'
-import { addImageFlags, type ImageFlags, imagesBeside } from './images.ts'
+import { addImageFlags, IMAGE_HELP, type ImageFlags, imageFile, imagesBeside } from './images.ts'
 import { type Log, openLog, readLines } from './jsonl.ts'
 
 interface EvaluateFlags extends ModelFlags, ImageFlags {
@@ -35,8 +35,8 @@ interface Provenance {
   readonly data: { readonly path: string; readonly sha256: string; readonly rows: number }
   readonly device: string
   readonly dtype: string
-  /** At which images were read at most, where rows have images. */
-  readonly maxPixels?: number
+  /** Where rows have images: of the files that they name, and at how many pixels images were read at most. */
+  readonly images?: { readonly sha256: string; readonly maxPixels: number }
   readonly pronounce: string
 }
 
@@ -99,18 +99,39 @@ async function provenanceOf(
   decider: Decider,
   examples: readonly Example[],
 ): Promise<Provenance> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(flags.data), hash)
   const { name, dtype } = decider.device.report
   return {
     model: decider.model,
     checkpoint: flags.model ?? 'the small model inside',
-    data: { path: flags.data, sha256: hash.digest('hex'), rows: examples.length },
+    data: { path: flags.data, sha256: await sha256(flags.data), rows: examples.length },
     device: name,
     dtype,
-    ...(examples.some(({ image }) => image !== undefined) && { maxPixels: flags.maxPixels }),
+    ...(examples.some(({ image }) => image !== undefined) && {
+      images: { sha256: await imagesSha256(examples, flags.data, host.signal), maxPixels: flags.maxPixels },
+    }),
     pronounce: host.version,
   }
+}
+
+async function sha256(file: string | URL): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(file), hash)
+  return hash.digest('hex')
+}
+
+/** Of the image files in the order of the rows: a file that changes between two starts must not go unseen. */
+async function imagesSha256(examples: readonly Example[], data: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256')
+  for (const { image, where } of examples) {
+    const file = image === undefined ? undefined : imageFile(data, image)
+    if (!file) continue
+    signal.throwIfAborted()
+    const own = await sha256(file).catch((cause: Error) => {
+      throw new InputError(`${where}: image: ${file} cannot be read: ${cause.message}`, 'input', { cause })
+    })
+    hash.update(own)
+  }
+  return hash.digest('hex')
 }
 
 /** Writes down what this is, or refuses to go on with something else. */
@@ -186,7 +207,7 @@ export function addEvaluate(program: Command, host: Host): void {
     .description('measure accuracy and calibration on rows with known answers')
     .requiredOption(
       '--data <rows.jsonl>',
-      'rows {context, image?, question, options, gold, task?, type?, heldout?}; an image is a path from its folder or a data URL',
+      `rows {context, image?, question, options, gold, task?, type?, heldout?}; ${IMAGE_HELP}`,
     )
     .option(
       '-o, --out <folder>',

@@ -1,4 +1,4 @@
-import { type Limits, overloaded } from '../apps/decider/limits.ts'
+import { fullOfImages, type Limits, overloaded } from '../apps/decider/limits.ts'
 import type { Logits, Row, Scorer } from '../apps/decider/scorer.ts'
 
 export interface BatcherOptions {
@@ -27,11 +27,12 @@ interface Call {
 /**
  * Scores the calls that came while the last run was under way in one run, first come first served. Rows do not change
  * each other's numbers, so every call has the logits that it would have alone. A call whose signal aborts leaves at
- * once, and a run that all its calls have left is stopped. Rejects with RequestError 503 where too many rows wait.
+ * once, and a run that all its calls have left is stopped. Rejects with RequestError 503 where too many rows or images wait.
  */
 export function createBatcher(scorer: Scorer, { limits, batchTokens, onRun }: BatcherOptions): Batcher {
   const waiting: Call[] = []
   let outstandingRows = 0
+  let outstandingImages = 0
   let working = false
 
   async function work(): Promise<void> {
@@ -80,8 +81,12 @@ export function createBatcher(scorer: Scorer, { limits, batchTokens, onRun }: Ba
       signal?.throwIfAborted()
       if (rows.length === 0) return []
       if (outstandingRows + rows.length > limits.maxQueueRows) throw overloaded(outstandingRows, limits)
+      const images = new Set(rows.flatMap(({ images }) => images ?? [])).size
+      if (images > 0 && outstandingImages + images > limits.maxQueueImages)
+        throw fullOfImages(outstandingImages, limits)
       let leave = (): void => {}
       outstandingRows += rows.length
+      outstandingImages += images
       try {
         return await new Promise<Logits>((resolve, reject) => {
           const tokens = rows.reduce((sum, { ids }) => sum + ids.length, 0)
@@ -98,6 +103,7 @@ export function createBatcher(scorer: Scorer, { limits, batchTokens, onRun }: Ba
         })
       } finally {
         outstandingRows -= rows.length
+        outstandingImages -= images
         signal?.removeEventListener('abort', leave)
       }
     },

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -192,9 +192,17 @@ test('rows of data may name images, by paths from its folder', async () => {
   const evaluated = await command('evaluate', ...args, '1', '--out', at('seen'))
   expect(evaluated.code, evaluated.stderr).toBe(0)
   const { agg, provenance } = JSON.parse(text('seen/eval.json'))
-  expect([agg.rows.n, agg.rows.acc, provenance.maxPixels]).toEqual([1, 1, 2 ** 20])
+  expect([agg.rows.n, agg.rows.acc]).toEqual([1, 1])
+  expect(provenance.images).toEqual({ sha256: expect.stringMatching(/^[\da-f]{64}$/), maxPixels: 2 ** 20 })
   const bad = await command('evaluate', ...args, '2', '--out', at('unseen'))
   expect(bad.stderr).toMatch(/^error: --data: line 2 of .*seen\.jsonl: image: file:.*b\.png cannot be read/m)
+  expect(existsSync(at('unseen/run.json')), 'nothing was begun').toBe(false)
+
+  copyFileSync(imagePath(goldenImages[1]!.image), at('a.png'))
+  const other = await command('evaluate', ...args, '1', '--out', at('seen'))
+  expect(other.stderr, 'the rows are the same, but not the image').toMatch(
+    /^error: --out: .* is of another evaluation/m,
+  )
 })
 
 describe('evaluate and calibrate', () => {

@@ -48,6 +48,10 @@ export const deciderOf = (
 export const serverOf = (scorer: Scorer, options: Partial<ServerOptions> = {}): Server =>
   createServer({ decider: deciderOf(scorer), ...options })
 
+/** A file as requests have it. */
+export const dataUrl = (file: Uint8Array, type = 'image/png'): string =>
+  `data:${type};base64,${Buffer.from(file).toString('base64')}`
+
 export const URL_BASE = 'http://localhost:8000'
 export const JSON_TYPE = { 'content-type': 'application/json' }
 

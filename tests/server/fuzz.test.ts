@@ -1,10 +1,15 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hashScorer, JSON_TYPE, serverOf, URL_BASE } from './fake.ts'
+import { nanoEyes } from '../apps/decider/nano.ts'
+import { fixturePath } from '../fixtures.ts'
+import { dataUrl, deciderOf, hashScorer, JSON_TYPE, serverOf, URL_BASE } from './fake.ts'
 
 const RUNS = process.env.PRONOUNCE_FULL === '1' ? 20_000 : 500
 const news: string[] = []
-const server = serverOf(hashScorer(), {
+const scorer = hashScorer()
+const server = serverOf(scorer, {
+  decider: deciderOf(scorer, { eyes: nanoEyes() }),
   limits: { maxRows: 64 },
   maxBodyBytes: 4096,
   onNews: (line) => news.push(line),
@@ -45,6 +50,13 @@ const question = fc.record(
   },
   { requiredKeys: [] },
 )
+const picture = dataUrl(readFileSync(fixturePath('decider-nano/golden_image_red.png')))
+const image = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(null) },
+  fc.constantFrom(picture, picture.slice(0, 500), 'data:image/png;base64,', 'https://localhost/a.png'),
+  fc.uint8Array().map((bytes) => dataUrl(bytes)),
+  value,
+)
 const systemOne = fc.record(
   {
     state: value,
@@ -52,6 +64,7 @@ const systemOne = fc.record(
     independent: maybe(fc.boolean()),
     layout: maybe(fc.constant('state_first')),
     model: value,
+    image,
   },
   { requiredKeys: [] },
 )
@@ -59,7 +72,7 @@ const field = fc.record(
   { type: maybe(fc.constantFrom('choice', 'bool', 'scale')), options: listOrMap, legend: listOrMap },
   { requiredKeys: [] },
 )
-const decide = fc.record({ context: value, schema: maybe(named(maybe(field))) }, { requiredKeys: [] })
+const decide = fc.record({ context: value, schema: maybe(named(maybe(field))), image }, { requiredKeys: [] })
 const speech = fc.record(
   {
     input: fc.oneof({ weight: 3, arbitrary: fc.string({ minLength: 1 }) }, value),
@@ -82,9 +95,23 @@ const damaged = (json: fc.Arbitrary<unknown>) =>
 const questions = { q: { type: 'bool', question: 'Is it?' } }
 const schema = { q: { type: 'bool' } }
 test.each([
-  ['/v1/systemone', systemOne, { state: 'a', questions }],
-  ['/decide', decide, { context: 'a', schema }],
-  ['/v1/audio/speech', speech, { input: 'a' }],
+  [
+    '/v1/systemone',
+    systemOne,
+    [
+      { state: 'a', questions },
+      { state: 'a', questions, image: picture },
+    ],
+  ],
+  [
+    '/decide',
+    decide,
+    [
+      { context: 'a', schema },
+      { context: 'a', schema, image: picture },
+    ],
+  ],
+  ['/v1/audio/speech', speech, [{ input: 'a' }]],
 ] as const)(
   '%s: anything is answered or refused, nothing crashes',
   { timeout: 900_000 },
@@ -101,10 +128,10 @@ test.each([
       fc.asyncProperty(body, async (body) => {
         statuses.push(await expectAnswered(path, body))
       }),
-      { numRuns: RUNS, examples: [[JSON.stringify(right)]] },
+      { numRuns: RUNS, examples: right.map((body): [string] => [JSON.stringify(body)]) },
     )
     expect(statuses).toHaveLength(RUNS)
-    expect(statuses[0], 'the right one').toBe(200)
+    expect(statuses.slice(0, right.length), 'the right ones').toEqual(right.map(() => 200))
     expect(news).toEqual([])
   },
 )

@@ -1,17 +1,21 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import sharp from 'sharp'
+import { describe, expect, test, vi } from 'vitest'
+import type { Eyes } from '../../src/apps/decider/images.ts'
+import { LIMITS } from '../../src/apps/decider/limits.ts'
 import { choice, yesNo } from '../../src/apps/decider/question.ts'
+import type { Scorer } from '../../src/apps/decider/scorer.ts'
 import { cpuDevice } from '../../src/device/cpu.ts'
 import { createServer } from '../../src/server.ts'
+import { createBatcher } from '../../src/server/batcher.ts'
 import { goldenImages, nanoEyes, nanoOn } from '../apps/decider/nano.ts'
 import { fixturePath } from '../fixtures.ts'
-import { deciderOf, get, hashScorer, post, read, serverOf } from './fake.ts'
+import { dataUrl, deciderOf, get, hashScorer, post, read, serverOf } from './fake.ts'
 
-const seeing = (scorer = hashScorer()) => deciderOf(scorer, { eyes: nanoEyes() })
+const seeing = (scorer = hashScorer(), eyes = nanoEyes()) => deciderOf(scorer, { eyes })
 
 const fileOf = (name: string): Uint8Array => readFileSync(fixturePath(`decider-nano/${name}`))
-const dataUrl = (file: Uint8Array, type = 'image/png') => `data:${type};base64,${Buffer.from(file).toString('base64')}`
 const red = fileOf('golden_image_red.png')
 const colour = choice('What color is shown?', ['red', 'green', 'blue'])
 const bright = yesNo('Is it bright?')
@@ -90,6 +94,83 @@ describe('a request with an image', () => {
     expect((await post(own, '/v1/systemone', asking(dataUrl(red)))).status).toBe(200)
     expect(scorer.runs).toHaveLength(1)
   })
+  test('of a client that goes away while it is seen is not scored, nor that of one who waits for its turn', async () => {
+    const scorer = hashScorer()
+    const { see, before } = nanoEyes()
+    const begun: (() => void)[] = [] // goes on with what was begun
+    const ended: string[] = []
+    const slow: Eyes = {
+      see: async (options) => {
+        await new Promise<void>((resolve) => void begun.push(resolve))
+        const image = see(options)
+        image.then(
+          () => ended.push('seen'),
+          () => ended.push('left'),
+        )
+        return image
+      },
+      before,
+    }
+    const own = createServer({ decider: seeing(scorer, slow) })
+    const leave = [new AbortController(), new AbortController()]
+    const [seen, waits] = leave.map(({ signal }) => post(own, '/v1/systemone', asking(dataUrl(red)), { signal }))
+    const stays = post(own, '/v1/systemone', asking(dataUrl(red)))
+    await vi.waitUntil(() => begun.length > 0)
+    leave[1]!.abort()
+    expect((await waits!).status, 'at once, though another is being seen').toBe(499)
+    leave[0]!.abort()
+    begun[0]!()
+    expect((await seen!).status).toBe(499)
+    await vi.waitUntil(() => begun.length > 1)
+    begun[1]!()
+    expect((await stays).status).toBe(200)
+    expect(ended).toEqual(['left', 'seen'])
+    expect(scorer.runs.map(({ rows }) => rows.length)).toEqual([2])
+  })
+  test('waits with so many others and no more, to be seen and to be scored', async () => {
+    const { see, before } = nanoEyes()
+    let go = () => {}
+    const gate = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    const slow: Eyes = { see: (options) => gate.then(() => see(options)), before }
+    const own = createServer({ decider: seeing(hashScorer(), slow), limits: { maxQueueImages: 2 } })
+    const ask = () => post(own, '/v1/systemone', asking(dataUrl(red)))
+    const [first, second] = [ask(), ask()]
+    const third = await read(ask())
+    expect(third).toEqual([503, { detail: expect.stringContaining('2 images queued, the limit is 2') }])
+    go()
+    expect([(await first).status, (await second).status, (await ask()).status]).toEqual([200, 200, 200])
+
+    const scorer = hashScorer()
+    const held: Scorer = { score: (...asked) => late.then(() => scorer.score(...asked)) }
+    let open = () => {}
+    const late = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const limits = { ...LIMITS, maxQueueImages: 1 }
+    const batcher = createBatcher(held, { limits, batchTokens: 1000 })
+    const [image] = [await see({ image: red })]
+    const row = { ids: [1, 2], slots: [1] }
+    const one = batcher.score([
+      { ...row, images: [image!] },
+      { ...row, images: [image!] },
+    ])
+    await expect(batcher.score([{ ...row, images: [image!] }])).rejects.toThrow('1 images queued')
+    const text = batcher.score([row])
+    open()
+    expect((await Promise.all([one, text])).map(({ length }) => length)).toEqual([2, 1])
+    expect(await batcher.score([{ ...row, images: [image!] }])).toHaveLength(1)
+  })
+  test('is described in /openapi.json', async () => {
+    const [, document] = await read(get(server, '/openapi.json'))
+    const image = { type: ['string', 'null'], description: expect.stringContaining('data:image/png;base64,') }
+    expect(document).toMatchObject({
+      components: {
+        schemas: { SystemOneRequest: { properties: { image } }, DecideRequest: { properties: { image } } },
+      },
+    })
+  })
   test('is read at no more pixels than the server allows', async () => {
     const own = createServer({ decider: seeing(), maxPixels: 64 * 64 })
     const [, body] = await read(post(own, '/v1/systemone', asking(dataUrl(red))))
@@ -115,11 +196,17 @@ describe('what is refused', () => {
     ['nothing', 'data:image/png;base64,', 'is no PNG, JPEG, WebP or GIF'],
     ['another format', dataUrl(new TextEncoder().encode('<svg xmlns="http://www.w3.org/2000/svg"/>')), 'is no PNG'],
     ['half a file', dataUrl(red.subarray(0, red.length >> 1)), 'cannot be decoded'],
-    ['a sliver', dataUrl(claiming(4000, 1)), 'image'],
   ])('%s is 422', async (_, image, message) => {
+    const fetched = vi.spyOn(globalThis, 'fetch')
     const [status, detail] = await refusal(image)
     expect(status).toBe(422)
     expect(detail).toContain(message)
+    expect(fetched).not.toHaveBeenCalled()
+    fetched.mockRestore()
+  })
+  test('a strip is 422', async () => {
+    const strip = sharp({ create: { width: 402, height: 2, channels: 3, background: 'red' } }).png()
+    expect(await refusal(dataUrl(await strip.toBuffer()))).toEqual([422, expect.stringContaining('402 x 2 pixels')])
   })
   test('too many pixels are 413, by the header alone', async () => {
     const [status, detail] = await refusal(dataUrl(claiming(60_000, 60_000)))
@@ -178,5 +265,20 @@ describe('the nano model over HTTP', () => {
     const { probabilities } = (answers as Record<string, { probabilities: Record<string, number> }>)[question]!
     const drift = options.map((option, i) => Math.abs(probabilities[option]! - probs[0]![i]!))
     expect(Math.max(...drift)).toBeLessThanOrEqual(1e-4 + 5e-5) // four decimals are sent
+  })
+  test('answers as decide does, requests that come together too', async () => {
+    const decider = await loaded
+    const server = createServer({ decider })
+    const images = ['red', 'green'].map((name) => fileOf(`golden_image_${name}.png`))
+    const ask = { colour }
+    const posted = images.map((image) =>
+      read(post(server, '/v1/systemone', asking(dataUrl(image), { questions: ask }))),
+    )
+    for (const [i, sent] of (await Promise.all(posted)).entries()) {
+      const { answers, usage } = await decider.decide(state, ask, { image: images[i]! })
+      expect(sent[0]).toBe(200)
+      expect(sent[1]).toMatchObject({ answers, usage: { input_tokens: usage.inputTokens } })
+      expect(answers.colour.choice).toBe(['red', 'green'][i])
+    }
   })
 })

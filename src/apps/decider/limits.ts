@@ -11,6 +11,8 @@ export interface Limits {
   readonly maxQueueRows: number
   /** Pixels of an image as it is sent. */
   readonly maxImagePixels: number
+  /** Images that may wait to be decoded, and as many to be scored: megabytes each. */
+  readonly maxQueueImages: number
 }
 
 /** The original's, which takes no images. */
@@ -20,6 +22,7 @@ export const LIMITS: Limits = {
   maxRequestTokens: 1_048_576,
   maxQueueRows: 4096,
   maxImagePixels: 2 ** 24, // decoding and resizing more takes most of a second
+  maxQueueImages: 64,
 }
 
 /** Throws RequestError 413 for a request over a limit; `lengths` are the tokens of its rows. */
@@ -59,3 +62,7 @@ export function checkPixels(size: { width: number; height: number } | undefined,
 /** The RequestError 503 of a server on which `rows` are waiting. */
 export const overloaded = (rows: number, { maxQueueRows }: Limits): RequestError =>
   refuse(503, `server busy: ${rows} rows queued, the limit is ${maxQueueRows} (DECIDER_MAX_QUEUE_ROWS); retry later`)
+
+/** Likewise where `images` are waiting. */
+export const fullOfImages = (images: number, { maxQueueImages }: Limits): RequestError =>
+  refuse(503, `server busy: ${images} images queued, the limit is ${maxQueueImages} (maxQueueImages); retry later`)

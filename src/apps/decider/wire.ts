@@ -1,4 +1,5 @@
 import { serial } from '../../device/serial.ts'
+import type { SeenImage } from '../../models/qwen3_5/album.ts'
 import { readDataUrl } from '../../media/data_url.ts'
 import { imageHeader } from '../../media/image_header.ts'
 import type { Answer } from './answer.ts'
@@ -9,7 +10,7 @@ import { anything, flag, literal, mapOf, type Outcome, object, orNull, readField
 import { type Eyes, pictured } from './images.ts'
 import { COMPACT, dumps, Float, isObject, type JsonValue, renderState } from './json.ts'
 import { type JsonAnswer, readJsonSchema } from './json_schema.ts'
-import { checkPixels, checkSize, LIMITS, type Limits } from './limits.ts'
+import { checkPixels, checkSize, fullOfImages, LIMITS, type Limits } from './limits.ts'
 import { type Context, countTokens } from './prompt.ts'
 import type { Reader, Reading, Sheet } from './reader.ts'
 import { parseBody, refuse, refusing } from './refusal.ts'
@@ -67,14 +68,21 @@ export function createWire({ reader, config, model, eyes, limits = LIMITS }: Wir
   const schemas = rememberSeen<TypedSheets>()
   const seeing = serial() // one image at a time, for pixels take many times the room of a file
 
-  const see = ({ image: url, ...options }: ImageOfWire) =>
-    url === null
-      ? undefined
-      : seeing(async () => {
-          const image = readDataUrl(url)
-          checkPixels(imageHeader(image), limits)
-          return eyes.see({ ...options, image })
-        }, options.signal)
+  let toSee = 0
+  async function see({ image: url, ...options }: ImageOfWire): Promise<SeenImage | undefined> {
+    if (url === null) return undefined
+    if (toSee >= limits.maxQueueImages) throw fullOfImages(toSee, limits)
+    toSee++
+    try {
+      return await seeing(async () => {
+        const image = readDataUrl(url)
+        checkPixels(imageHeader(image), limits)
+        return eyes.see({ ...options, image })
+      }, options.signal)
+    } finally {
+      toSee--
+    }
+  }
 
   /** The questions in schema-first rows when they were asked before and the model is set to it, else state-first. */
   function sheetsOf(questions: ReadonlyMap<string, JsonValue>, independent: boolean, layout: 'state_first' | null) {

@@ -13,10 +13,14 @@ interface Player {
   readonly raw?: true
   /** It plays files alone, so it begins when all has been made. */
   readonly file?: true
+  /** What it says where it cannot play, and ends with 0 all the same. */
+  readonly failure?: RegExp
 }
 
+const ffplay = ['-nodisp', '-autoexit', '-loglevel', 'error', '-i', 'pipe:0']
+
 const players: readonly Player[] = [
-  { name: 'ffplay', args: () => ['-nodisp', '-autoexit', '-loglevel', 'error', '-i', 'pipe:0'] },
+  { name: 'ffplay', args: () => ffplay, failure: /audio open failed|Failed to open/ },
   { name: 'aplay', args: () => ['-q', '-'] },
   { name: 'paplay', args: (rate) => ['--raw', `--rate=${rate}`, '--format=s16le', '--channels=1'], raw: true },
   { name: 'play', args: () => ['-q', '-t', 'wav', '-'] }, // of sox
@@ -51,7 +55,8 @@ export async function playerOutput(player: Awaited<ReturnType<typeof findPlayer>
   const running = start(player, player.args(rate))
   const pipe = pipeOutput(running.stdin, options)
   return {
-    write: (samples) => Promise.race([pipe.write(samples), running.failed]),
+    // A pipe that broke knows less of it than the player said.
+    write: (samples) => Promise.race([pipe.write(samples).catch(() => running.failed), running.failed]),
     async end() {
       running.stdin.end()
       await running.ended
@@ -82,7 +87,7 @@ async function playAtEnd(player: Player & { readonly path: string }, options: Pa
   }
 }
 
-function start({ name, path }: { name: string; path: string }, args: readonly string[]) {
+function start({ name, path, failure }: Player & { readonly path: string }, args: readonly string[]) {
   const child = spawn(path, args, { stdio: ['pipe', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -90,8 +95,10 @@ function start({ name, path }: { name: string; path: string }, args: readonly st
   })
   child.stdin.on('error', () => {}) // it has ended, which is told below
   const ended = once(child, 'close').then(([code]) => {
-    if (code === 0) return
-    const why = said.trim().split('\n').at(-1) || `code ${code}`
+    const lines = said.trim().split('\n')
+    const failed = lines.find((line) => failure?.test(line))
+    if (code === 0 && failed === undefined) return
+    const why = failed ?? (lines.at(-1) || `code ${code}`)
     throw new InputError(`--play: ${name} ended early (${why}); check the sound device, or write a file with -o`)
   })
   ended.catch(() => {})

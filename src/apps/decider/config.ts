@@ -29,10 +29,11 @@ export interface DeciderConfig {
 }
 
 /**
- * Reads decider_config.json; without the file (undefined) the original's defaults hold.
+ * Reads decider_config.json; without the file (undefined) the original's defaults hold, and a model
+ * whose checkpoint has a `tower` for images sees unless the file says otherwise.
  * Throws WeightsError `format` for a damaged file.
  */
-export function parseConfig(text: string | undefined): DeciderConfig {
+export function parseConfig(text: string | undefined, tower = false): DeciderConfig {
   const config = text === undefined ? {} : parseObject(text)
   const flag = (key: string, otherwise: boolean) => read(config, key, otherwise, isBoolean, 'true or false')
   const count = (key: string, otherwise: number, least: number) =>
@@ -58,7 +59,7 @@ export function parseConfig(text: string | undefined): DeciderConfig {
     schemaFirstTrained: flag('schema_first_trained', false),
     isolatedLevels: flag('isolated_levels', false),
     neutralizeNone: flag('neutralize_none', true),
-    vision: flag('vision', false),
+    vision: flag('vision', tower && layout === 'plain'),
     maxOptions: count('max_options', 255, 2),
     maxStateTokens: count('max_state_tokens', 32768, 1),
   }

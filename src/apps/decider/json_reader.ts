@@ -85,9 +85,8 @@ export function parseJson(text: string): JsonValue {
   function readText(): string {
     const start = scanner.getTokenOffset()
     if (scanner.getTokenError() !== 0) {
-      const wrong = [...text.slice(start + 1).matchAll(SUSPECT)].find(([found]) => found.length === 1)
-      if (!wrong) return fail('Unterminated string starting at')
-      const at = start + 1 + wrong.index
+      const at = wrongAt(start + 1)
+      if (at === undefined) return fail('Unterminated string starting at')
       if (text[at] !== '\\') return fail('Invalid control character at', at)
       if (at + 1 === text.length) return fail('Unterminated string starting at')
       return text[at + 1] === 'u' ? fail('Invalid \\uXXXX escape', at + 1) : fail('Invalid \\escape', at)
@@ -95,6 +94,14 @@ export function parseJson(text: string): JsonValue {
     const value = scanner.getTokenValue()
     advance()
     return value
+  }
+
+  /** What a string may not have, of all that is suspect behind its opening quote. */
+  function wrongAt(begin: number): number | undefined {
+    SUSPECT.lastIndex = begin
+    for (let found = SUSPECT.exec(text); found; found = SUSPECT.exec(text))
+      if (found[0].length === 1) return found.index
+    return undefined
   }
 
   function readNumber(): JsonValue {

@@ -39,7 +39,8 @@ export async function loadDecider(
   const modelConfig = await readJson(source, 'config.json', signal)
   const text = textConfig(modelConfig)
   const softcap = readSoftcap(modelConfig)
-  const stored = parseConfig(await ifThere(readText, source, 'decider_config.json', signal))
+  const tower = visionConfig(modelConfig) !== undefined && (await source.size(PROCESSOR, signal)) !== undefined
+  const stored = parseConfig(await ifThere(readText, source, 'decider_config.json', signal), tower)
   const config = { ...stored, temperatures: withTemperatures(stored.temperatures, temperatures) }
   const tokenizerConfig = await ifThere(readJson, source, 'tokenizer_config.json', signal)
   const tokenizer = createTokenizer(await readJson(source, 'tokenizer.json', signal), tokenizerConfig)
@@ -67,6 +68,8 @@ export async function loadDecider(
   })
 }
 
+const PROCESSOR = 'preprocessor_config.json'
+
 async function loadVision(source: Source, json: unknown, signal: AbortSignal | undefined): Promise<Vision> {
   const config = visionConfig(json)
   if (!config)
@@ -74,7 +77,7 @@ async function loadVision(source: Source, json: unknown, signal: AbortSignal | u
       'format',
       `${source.name}: decider_config.json says vision, config.json has no vision_config; download the model again`,
     )
-  const processor = processorConfig(await readJson(source, 'preprocessor_config.json', signal))
+  const processor = processorConfig(await readJson(source, PROCESSOR, signal))
   expectSamePatches(processor, config)
   return { config, processor }
 }

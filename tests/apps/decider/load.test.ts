@@ -1,10 +1,11 @@
-import { openAsBlob, readdirSync } from 'node:fs'
+import { openAsBlob, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { loadDecider } from '../../../src/apps/decider/load.ts'
 import { choice, yesNo } from '../../../src/apps/decider/question.ts'
 import { cpuDevice } from '../../../src/device/cpu.ts'
 import { InputError, WeightsError } from '../../../src/errors.ts'
+import { fixturePath } from '../../fixtures.ts'
 
 const folder = 'public/models/decider-nano'
 const device = cpuDevice('test')
@@ -45,6 +46,24 @@ test('without a template a chat model is refused before its weights are read', a
     await expect(loadDecider(unknown, { device })).rejects.toThrow(WeightsError)
     await expect(loadDecider(unknown, { device })).rejects.toThrow('layout is')
   }
+})
+
+test('a checkpoint with a tower sees unless its decider_config.json says otherwise', async () => {
+  const image = readFileSync(fixturePath('decider-nano/golden_image_red.png'))
+  const ask = { colour: choice('What color is shown?', ['red', 'green', 'blue']) }
+  const sees = async (changed: Record<string, string | undefined>) => {
+    await using decider = await loadDecider(await nanoWith(changed), { device })
+    const asked = decider.decide('Identify the dominant color in the image.', ask, { image })
+    const seen = await asked.then(
+      ({ answers }) => answers.colour.choice,
+      ({ code }) => code,
+    )
+    return [decider.config.vision, seen]
+  }
+  expect(await sees({ 'decider_config.json': undefined })).toEqual([true, 'red'])
+  expect(await sees({ 'decider_config.json': '{"vision": false}' })).toEqual([false, 'unsupported'])
+  const alone = { 'decider_config.json': '{}', 'preprocessor_config.json': undefined }
+  expect(await sees(alone)).toEqual([false, 'unsupported'])
 })
 
 test('temperatures instead of the checkpoint’s, and no room for prefixes', async () => {

@@ -42,7 +42,7 @@ const runs = (step: Step, counts: Counts): boolean => step.workgroups(counts).ev
 
 /** The device with profiles of what ran. */
 export function profilingWhatRan(device: Device): Device {
-  return beforeRuns(device, (graph, counts, { signal, onProfile }) => {
+  return beforeRuns(device, (graph, counts, { onProfile, ...options }) => {
     const filtered = (p: Profile) => {
       const all = p.dispatches.length === graph.steps.length // else the device left out what did not run
       onProfile?.({
@@ -50,7 +50,7 @@ export function profilingWhatRan(device: Device): Device {
         dispatches: all ? p.dispatches.filter((_, i) => runs(graph.steps[i]!, counts)) : p.dispatches,
       })
     }
-    return { signal, onProfile: onProfile && filtered }
+    return { ...options, onProfile: onProfile && filtered }
   })
 }
 

@@ -3,7 +3,7 @@ import { Graph } from '../src/graph/graph.ts'
 import { embedding } from '../src/kernels/embedding.ts'
 import { hash } from '../src/kernels/fill_random.ts'
 import type { Row as Request } from '../src/models/qwen3_5/schedule.ts'
-import { type Session, textSession } from '../src/models/qwen3_5/session.ts'
+import { type Session, type SessionOptions, textSession } from '../src/models/qwen3_5/session.ts'
 import type { Bench } from './bench.ts'
 import { type Case, interleave, origin, type Row } from './measure.ts'
 import { byKernel, classMs, sumMs, together, typical } from './profile.ts'
@@ -34,7 +34,7 @@ const PROFILES = 3
  * `restMs` is what is left of the whole after kernels and one round trip: encoding that nothing hides, gaps between
  * dispatches, work on the host.
  */
-export const prefill: Bench = async (device, { shapes, limit, warmups, runs }, note) => {
+export const prefill: Bench = async (device, { shapes, limit, runTokens, warmups, runs }, note) => {
   const rounds = { warmups, runs }
   const roundTripMs = await roundTrip(device, runs)
   const rows: Row[] = []
@@ -42,21 +42,23 @@ export const prefill: Bench = async (device, { shapes, limit, warmups, runs }, n
     note(`${name}: filling weights`)
     const model = await randomModel(device, shape(name))
     const session = textSession(device, model.c, model.w, model.head)
+    const answered = (requests: readonly Request[], onProfile?: (profile: Profile) => void) =>
+      answer(session, requests, { runTokens, onProfile })
     const fitting = loads.filter(({ rows, tokens }) => rows * tokens <= limit)
     const peaks = new Map<Load, number>()
     for (const load of fitting) {
-      await answer(session, requestsOf(session, load, 0)) // slots only grow, and loads grow: this one's own peak
+      await answered(requestsOf(session, load, 0)) // slots only grow, and loads grow: this one's own peak
       peaks.set(load, device.memory.keptBytes + device.memory.slotBytes)
     }
     const cases = fitting.map((load): Case => {
       const given = Array.from({ length: warmups + runs }, (_, i) => requestsOf(session, load, i + 1))
       let next = 0
-      return { name: label(name, load), run: () => answer(session, given[next++]!) }
+      return { name: label(name, load), run: () => answered(given[next++]!) }
     })
     const timings = await interleave(cases, rounds)
     for (const [i, load] of fitting.entries()) {
       const timing = timings[i]!
-      const profile = await profiled(session, load)
+      const profile = await profiled((seed, onProfile) => answered(requestsOf(session, load, seed), onProfile))
       const kernelsMs = sumMs(profile.dispatches)
       const flops = profile.dispatches.reduce((n, d) => n + d.flops, 0)
       rows.push({
@@ -94,12 +96,8 @@ function requestsOf(session: Session, load: Load, seed: number): Request[] {
 }
 
 /** Probabilities of every answer. */
-async function answer(
-  session: Session,
-  requests: readonly Request[],
-  onProfile?: (profile: Profile) => void,
-): Promise<void> {
-  const logits = await session.logits(requests, { onProfile })
+async function answer(session: Session, requests: readonly Request[], options: SessionOptions): Promise<void> {
+  const logits = await session.logits(requests, options)
   for (const slots of logits) for (const values of slots) softmax(values)
 }
 
@@ -110,11 +108,11 @@ function softmax(logits: Float32Array): Float64Array {
   return e.map((x) => x / sum)
 }
 
-async function profiled(session: Session, load: Load): Promise<Profile> {
+async function profiled(run: (seed: number, onProfile: (p: Profile) => void) => Promise<void>): Promise<Profile> {
   const profiles: Profile[] = []
   for (let i = 0; i < PROFILES; i++) {
     const runs: Profile[] = []
-    await answer(session, requestsOf(session, load, i), (p) => runs.push(p))
+    await run(i, (p) => runs.push(p))
     profiles.push(together(runs))
   }
   return typical(profiles)

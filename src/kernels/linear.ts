@@ -66,9 +66,9 @@ export const operandOf = (target: Target, w: Tensor): Target['operand'] => (w.fo
 export function linearParts(
   x: Tensor,
   w: Tensor,
-  { split = 'auto' }: { readonly split?: number | 'auto' } = {},
+  { split = 'auto', rows = 'any' }: { readonly split?: number | 'auto' } & Pick<LinearOptions, 'rows'> = {},
 ): Parts {
-  const product = productOf(x, w, {})
+  const product = productOf(x, w, { rows })
   const plan = planOf(product)
   return recordPlan(product, split === 'auto' ? plan : splitInto(plan, split))
 }

@@ -32,8 +32,8 @@ export function rmsNorm(x: Tensor, w: Tensor, options: RmsNormOptions): Tensor {
 }
 
 /**
- * The residual stream and its norm: sum = x + the sum of the parts of a product, y = rmsNorm(sum). x ['T', width], parts
- * ['T', COUNT·width], w [width]; f32.
+ * The residual stream and its norm: sum = x + the sum of the parts of a product, y = rmsNorm(sum). x [rows, width], parts
+ * [rows, COUNT·width], w [width]; f32.
  */
 export function addRmsNorm(
   x: Tensor,
@@ -47,19 +47,21 @@ export function addRmsNorm(
   return { x: sum, y }
 }
 
-/** `addRmsNorm` of the rows index[r] alone, for the readout: index ['R'] u32, y ['R', width]. */
+/** `addRmsNorm` of the rows index[r] alone: index ['R'] u32, sum and y ['R', width]. */
 export function gatherAddRmsNorm(
   x: Tensor,
   parts: Parts | Tensor,
   w: Tensor,
   index: Tensor,
   options: RmsNormOptions,
-): Tensor {
+): { x: Tensor; y: Tensor } {
   const { sums, heights } = addends('gather_add_rms_norm', x, parts, w)
   const [R = 1] = index.shape
   expectFormat('gather_add_rms_norm', 'index', index, 'u32')
   expectShape('gather_add_rms_norm', 'index', index, [R])
-  return recordNorm(gathering, { x, parts: sums, w, index }, { ...formOf(index, options), heights }).y
+  const form = { ...formOf(index, options), heights, also: { sum: { shape: [R, last(x)] } } }
+  const { sum, y } = recordNorm<'sum' | 'y'>(gathering, { x, parts: sums, w, index }, form)
+  return { x: sum, y }
 }
 
 function expectRows(op: string, x: Tensor, w: Tensor, T: Tensor['shape'][number]): void {
@@ -104,4 +106,4 @@ const forms = (name: string, row: readonly string[], reads: readonly string[], w
   normForms({ name, row, reads, writes, source, cost, cpu: twin })
 const plain = forms('rms_norm', [rowPlain], ['x', 'w'], ['y'])
 const adding = forms('add_rms_norm', [rowAdd, partSums], ['x', 'parts', 'w'], ['sum', 'y'])
-const gathering = forms('gather_add_rms_norm', [rowGather, partSums], ['x', 'parts', 'w', 'index'], ['y'])
+const gathering = forms('gather_add_rms_norm', [rowGather, partSums], ['x', 'parts', 'w', 'index'], ['sum', 'y'])

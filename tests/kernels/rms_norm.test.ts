@@ -81,7 +81,8 @@ function addCase(T: number, width: number, parts: number, summing: Summing, x = 
     op: ({ x, parts, w, index }) => {
       const options = { eps: 1e-6, offset: 1, summing } as const
       const { x: sum, y } = addRmsNorm(x!, parts!, w!, options)
-      return { sum, y, read: gatherAddRmsNorm(x!, parts!, w!, index!, options) }
+      const read = gatherAddRmsNorm(x!, parts!, w!, index!, options)
+      return { sum, y, readSum: read.x, read: read.y }
     },
     kernels: [`add_rms_norm${suffix}`, `gather_add_rms_norm${suffix}`],
   }
@@ -105,6 +106,7 @@ describe.each(['alone', 'shared'] as const)('adds partial sums first, %s', (summ
     const part = (i: number, n: number): number => parts[(Math.floor(i / width) * 2 + n) * width + (i % width)]!
     const want = x.map((v, i) => v + Math.fround(part(i, 0) + part(i, 1)))
     expect(all.sum).toEqual(want)
+    expect(all.readSum!.slice(0, width)).toEqual(all.sum!.slice(4 * width))
     expect(all.read!.slice(0, width)).toEqual(all.y!.slice(4 * width))
     const alone = addCase(1, width, 2, summing, row)
     const own = { ...alone.operands.parts!, data: parts.slice(8 * width) }
@@ -145,7 +147,7 @@ describe('parts by the rows of a run', () => {
       const parts = { sums: sums!, heights }
       return {
         ...addRmsNorm(x!, parts, w!, { eps: 1e-6 }),
-        read: gatherAddRmsNorm(x!, parts, w!, index!, { eps: 1e-6 }),
+        read: gatherAddRmsNorm(x!, parts, w!, index!, { eps: 1e-6 }).y,
       }
     },
   })

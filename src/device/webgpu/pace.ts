@@ -1,15 +1,20 @@
+import type { Cost } from '../../graph/kernel.ts'
+
 /** Dispatches that are submitted together, and how long they are thought to take. */
-export interface Piece {
-  readonly from: number
-  readonly to: number
+export interface Piece<Job> {
+  readonly jobs: readonly Job[]
   readonly ms: number
+  readonly isLast: boolean
 }
 
 export interface Pace {
-  /** Cuts a run's dispatches into submits; one that nobody waits for has others before it, and need not start early. */
-  pieces(costs: readonly { flops: number; bytes: number }[], waited: boolean): Piece[]
-  /** The whole time of the last run. */
-  learn(ms: number): void
+  /**
+   * Cuts a run's dispatches into submits, as they come; one that nobody waits for has others before it, and need not
+   * start early.
+   */
+  pieces<Job extends { readonly cost: Cost }>(jobs: Iterable<Job>, waited: boolean): Iterable<Piece<Job>>
+  /** How long a run took, and how long its pieces were thought to. */
+  learn(ms: number, thoughtMs: number): void
 }
 
 /** Dispatches of the first pieces: the GPU starts early and never waits for the next one to be encoded. */
@@ -22,27 +27,24 @@ export const AHEAD_MS = LONGEST_MS
 export function pace(software: boolean): Pace {
   let flopsPerMs = software ? 1e6 : 1e9
   let bytesPerMs = software ? 2e6 : 1e8
-  let estimate = 0
   return {
-    pieces(costs, waited) {
-      const pieces: Piece[] = []
-      let [start, ms] = [0, 0]
-      estimate = 0
-      costs.forEach(({ flops, bytes }, i) => {
-        const cost = Math.max(flops / flopsPerMs, bytes / bytesPerMs)
-        estimate += cost
-        ms += cost
-        const full = ms > LONGEST_MS || (waited && i + 1 - start === FIRST[pieces.length])
-        if (!full && i + 1 < costs.length) return
-        pieces.push({ from: start, to: i + 1, ms })
-        start = i + 1
-        ms = 0
-      })
-      return pieces
+    *pieces<Job extends { readonly cost: Cost }>(jobs: Iterable<Job>, waited: boolean): Iterable<Piece<Job>> {
+      let [piece, ms, before]: [Job[], number, number] = [[], 0, 0]
+      for (const job of jobs) {
+        if (ms > LONGEST_MS || (waited && piece.length === FIRST[before])) {
+          yield { jobs: piece, ms, isLast: false }
+          ;[piece, ms] = [[], 0]
+          before++
+        }
+        const { flops, bytes } = job.cost
+        piece.push(job)
+        ms += Math.max(flops / flopsPerMs, bytes / bytesPerMs)
+      }
+      yield { jobs: piece, ms, isLast: true }
     },
-    learn(ms) {
-      if (!(estimate > 1)) return // too short to tell the work from the way
-      const ratio = Math.min(2, Math.max(0.5, estimate / ms))
+    learn(ms, thoughtMs) {
+      if (!(thoughtMs > 1)) return // too short to tell the work from the way
+      const ratio = Math.min(2, Math.max(0.5, thoughtMs / ms))
       flopsPerMs *= ratio
       bytesPerMs *= ratio
     },

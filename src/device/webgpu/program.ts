@@ -49,6 +49,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   let groupsOf = ''
   let lastJobs: { readonly of: string; readonly jobs: readonly Job[] } | undefined
   let proven = false // the first run is checked with error scopes
+  let lastRead = 0 // a run that was sent before has begun then
   let unread: number | undefined // the errors that were known before the runs that nobody has read since
   let disposed = false
 
@@ -94,29 +95,30 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     })
   }
 
-  function write(data: readonly Given[]): void {
-    for (const { to, bytes } of data) uploads.write(bufferOf(to), bytes)
+  function write(encoder: GPUCommandEncoder, data: readonly Given[]): void {
+    for (const { to, bytes } of data) uploads.write(encoder, bufferOf(to), bytes)
   }
 
-  /** What this run dispatches; call when its bind groups are there. Runs of one size after another share it. */
-  function jobsOf(counts: Counts): readonly Job[] {
+  /** What this run dispatches; begin when its bind groups are there. Runs of one size after another share it. */
+  function* jobsOf(counts: Counts): Iterable<Job> {
     const { T, S, C, R } = counts
     const of = `${T} ${S} ${C} ${R} ${groupsOf}`
-    if (lastJobs?.of !== of) lastJobs = { of, jobs: makeJobs(counts) }
-    return lastJobs.jobs
-  }
-
-  const makeJobs = (counts: Counts): Job[] =>
-    dispatches.flatMap(({ step, pipeline }, i) => {
+    if (lastJobs?.of === of) return yield* lastJobs.jobs
+    const jobs: Job[] = []
+    for (const [i, { step, pipeline }] of dispatches.entries()) {
       const size = step.workgroups(counts)
-      if (size.some((n) => n === 0)) return [] // not for runs of this size
+      if (size.includes(0)) continue // not for runs of this size
       if (size.some((n) => n > mostWorkgroups))
         throw new DeviceError(
           'limit',
           `${step.kernel.name}: [${size}] workgroups, at most ${mostWorkgroups} in each dimension`,
         )
-      return [{ step, pipeline, group: groups[i]!, size, cost: step.kernel.cost(step.constants, counts) }]
-    })
+      const job = { step, pipeline, group: groups[i]!, size, cost: step.kernel.cost(step.constants, counts) }
+      jobs.push(job)
+      yield job
+    }
+    lastJobs = { of, jobs }
+  }
 
   function encode(pass: GPUComputePassEncoder, { pipeline, group, size }: Job): void {
     pass.setPipeline(pipeline)
@@ -126,38 +128,37 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
 
   /** Encodes and submits in few pieces: none takes long on the GPU, and aborts are heard in between. */
   async function submit(
-    jobs: readonly Job[],
+    data: readonly Given[],
+    jobs: Iterable<Job>,
     counts: Counts,
     staging: readonly GPUBuffer[],
     watch: Stopwatch | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<{ submits: number; encodeMs: number }> {
+  ): Promise<{ submits: number; encodeMs: number; thoughtMs: number }> {
     const waited = staging.length > 0 || watch !== undefined
-    const pieces = parts.pace.pieces(
-      jobs.map(({ cost }) => cost),
-      waited,
-    )
     const offset = ring.write(counts)
-    let encodeMs = 0
+    let [submits, encodeMs, thoughtMs, dispatched] = [0, 0, 0, 0]
     const waiting: { ms: number; done: Promise<unknown> }[] = [] // on the GPU, as far as is known
-    for (const { from, to, ms } of pieces) {
+    for (const { jobs: piece, ms, isLast } of parts.pace.pieces(jobs, waited)) {
       while (total(waiting) > AHEAD_MS) await faults.during(waiting.shift()!.done, signal)
       signal?.throwIfAborted()
-      const start = performance.now()
       const encoder = gpu.createCommandEncoder()
+      if (submits === 0) write(encoder, data)
+      const start = performance.now()
       let pass: GPUComputePassEncoder | undefined
-      for (let i = from; i < to; i++) {
+      for (const job of piece) {
         if (!pass) {
-          pass = encoder.beginComputePass(watch ? { timestampWrites: watch.pass(i) } : {})
+          pass = encoder.beginComputePass(watch ? { timestampWrites: watch.pass(dispatched) } : {})
           pass.setBindGroup(1, ring.group, [offset])
         }
-        encode(pass, jobs[i]!)
+        encode(pass, job)
+        dispatched++
         if (!watch) continue
         pass.end()
         pass = undefined
       }
       pass?.end()
-      if (to === jobs.length) {
+      if (isLast) {
         staging.forEach((to, i) => {
           const t = outputs[i]![1]
           encoder.copyBufferToBuffer(bufferOf(t), 0, to, 0, bytes(t, counts))
@@ -165,10 +166,13 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
         watch?.resolve(encoder)
       }
       gpu.queue.submit([encoder.finish()])
-      if (to < jobs.length) waiting.push({ ms, done: gpu.queue.onSubmittedWorkDone() })
+      if (submits === 0) uploads.submitted()
+      if (!isLast) waiting.push({ ms, done: gpu.queue.onSubmittedWorkDone() })
+      submits++
+      thoughtMs += ms
       encodeMs += performance.now() - start
     }
-    return { submits: pieces.length, encodeMs }
+    return { submits, encodeMs, thoughtMs }
   }
 
   /** A run up to its last submit: the device's next run may begin while this one is read back. */
@@ -181,16 +185,13 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       const data = dataOf(inputs, counts)
       await prepare(data, counts)
       if (read) for (const [, t] of outputs) staging.push(await readback.take(bytes(t, counts)))
-      const jobs = jobsOf(counts)
-      if (onProfile) watch = await stopwatch(parts, jobs.length)
+      const profiled = onProfile ? [...jobsOf(counts)] : []
+      if (onProfile) watch = await stopwatch(parts, profiled.length)
       signal?.throwIfAborted()
-      const work = () => {
-        write(data)
-        return submit(jobs, counts, staging, watch, signal)
-      }
+      const work = () => submit(data, jobsOf(counts), counts, staging, watch, signal)
       const sent = await (proven ? work() : faults.scoped('run', work))
       proven = true
-      return { ...sent, mark, jobs, staging, watch }
+      return { ...sent, mark, profiled, staging, watch }
     } catch (error) {
       staging.forEach(readback.give)
       watch?.dispose()
@@ -200,17 +201,25 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
 
   async function run(inputs: Inputs, counts: Counts, options: RunOptions = {}): Promise<Outputs> {
     const { signal, onProfile } = options
-    const start = performance.now()
-    const { mark, jobs, staging, watch, ...sent } = await queue(() => send(inputs, counts, options), signal)
+    const called = performance.now()
+    const { mark, profiled, staging, watch, thoughtMs, ...sent } = await queue(
+      () => send(inputs, counts, options),
+      signal,
+    )
     try {
       const reads = staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
       const data = await faults.during(Promise.all(reads), signal, mark)
-      const totalMs = performance.now() - start
-      if (staging.length > 0) parts.pace.learn(totalMs) // else nobody waited for the work
+      const now = performance.now()
+      const totalMs = now - Math.max(called, lastRead)
+      // Of others nobody has waited for the work.
+      if (staging.length > 0) {
+        parts.pace.learn(totalMs, thoughtMs)
+        lastRead = now
+      }
       const times = await watch?.read()
       if (times) {
         const { ms, spanMs } = times
-        onProfile?.({ ...sent, spanMs, totalMs, dispatches: jobs.map((job, i) => named(job, ms[i]!)) })
+        onProfile?.({ ...sent, spanMs, totalMs, dispatches: profiled.map((job, i) => named(job, ms[i]!)) })
       }
       return Object.fromEntries(data.map((bytes, i) => [outputs[i]![0], new Float32Array(bytes)]))
     } catch (error) {
@@ -230,15 +239,16 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
     return queue(async () => {
       const data = dataOf(inputs, counts)
       await prepare(data, counts)
-      write(data)
       const traced: Traced[] = []
       for (const job of jobsOf(counts)) {
         const encoder = gpu.createCommandEncoder()
+        if (traced.length === 0) write(encoder, data)
         const pass = encoder.beginComputePass()
         pass.setBindGroup(1, ring.group, [ring.write(counts)])
         encode(pass, job)
         pass.end()
         gpu.queue.submit([encoder.finish()])
+        uploads.submitted()
         const { step } = job
         for (const name of step.kernel.writes) traced.push(await traceOf(step, step.bindings[name]!, counts))
       }

@@ -9,12 +9,15 @@ const MOST_IDLE = 8 // so many inputs of several lengths of runs
 export interface Uploads {
   /** Sees to it that writes of these sizes find a mapped buffer each. */
   reserve(sizes: readonly number[]): Promise<void>
-  /** Writes data, of at least 4 bytes, to the beginning of a buffer, before whatever is submitted next. */
-  write(to: GPUBuffer, data: Uint8Array<ArrayBuffer> | Fill): void
+  /** Writes data, of at least 4 bytes, to the beginning of a buffer, before what else the encoder is given. */
+  write(encoder: GPUCommandEncoder, to: GPUBuffer, data: Uint8Array<ArrayBuffer> | Fill): void
+  /** Call when the encoder's commands are submitted. */
+  submitted(): void
 }
 
 export function uploads(gpu: GPUDevice, memory: Ledger): Uploads {
   const idle: GPUBuffer[] = [] // mapped
+  const written: GPUBuffer[] = [] // to be read by the GPU
 
   /** The smallest that there is room in. */
   function take(bytes: number): GPUBuffer | undefined {
@@ -54,7 +57,7 @@ export function uploads(gpu: GPUDevice, memory: Ledger): Uploads {
         idle.push(...taken)
       }
     },
-    write(to, data) {
+    write(encoder, to, data) {
       const length = Math.ceil(data.byteLength / 4) * 4
       const staging = length >= LARGE && take(length)
       if (!staging) {
@@ -65,10 +68,11 @@ export function uploads(gpu: GPUDevice, memory: Ledger): Uploads {
       if (ArrayBuffer.isView(data)) room.set(data)
       else data.fill(room)
       staging.unmap()
-      const encoder = gpu.createCommandEncoder()
       encoder.copyBufferToBuffer(staging, 0, to, 0, length)
-      gpu.queue.submit([encoder.finish()])
-      void giveBack(staging)
+      written.push(staging)
+    },
+    submitted() {
+      for (const buffer of written.splice(0)) void giveBack(buffer)
     },
   }
 }

@@ -86,8 +86,8 @@ function norms(graph: Graph): Record<string, Tensor> {
   const [x, parts] = [graph.input('x', ['T', 256]), graph.input('parts', ['T', 512])]
   const w = graph.input('w', [256])
   const sum = addRmsNorm(x, parts, w, options)
-  const rows = gatherAddRmsNorm(x, parts, w, graph.input('read', ['R'], 'u32'), options)
-  return { plain: rmsNorm(x, w, options), ...sum, rows }
+  const read = gatherAddRmsNorm(x, parts, w, graph.input('read', ['R'], 'u32'), options)
+  return { plain: rmsNorm(x, w, options), ...sum, readX: read.x, readY: read.y }
 }
 
 const layerNorms = (graph: Graph): Record<string, Tensor> => {

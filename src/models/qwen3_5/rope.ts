@@ -12,12 +12,6 @@ type Axis = Int32Array | readonly number[]
 /** Time, height and width position of each token; equal in text. */
 export type Positions = readonly [time: Axis, height: Axis, width: Axis]
 
-/** Positions of `length` text tokens from `start` on. */
-export function textPositions(start: number, length: number): Positions {
-  const axis = Int32Array.from({ length }, (_, i) => start + i)
-  return [axis, axis, axis]
-}
-
 /**
  * The rotary table of T tokens, [T, ROT] with ROT = headDim · partialRotaryFactor: each row is ROT/2 cosines, then
  * ROT/2 sines. Interleaved M-RoPE: frequency i turns by the time, height or width position in turn, i mod 3, as long
@@ -52,6 +46,9 @@ export function ropeTable(positions: Positions, rope: Rope): Float32Array {
   }
   return table
 }
+
+/** The rotary table of `length` text tokens whose positions count on from `start`. Not to be written to: it may be shared. */
+export const textRope = (start: number, length: number, rope: Rope): Float32Array => rowsOf(rope).of(start, length)
 
 interface Rows {
   readonly half: number

@@ -44,13 +44,17 @@ export interface Schedule {
 }
 
 /**
- * Packs rows into runs of at most `most` tokens, in order; cache rows from `kvFree` on are used for rows that nobody
- * continues. A longer row becomes a series of runs that hand on their state; its pieces end at multiples of the delta rule's chunk, so that they add up in
- * the same order as the whole.
+ * Packs rows into runs, in order, of at most so many tokens each: `most` of the first, the second and so on, the last for
+ * all that follow. Cache rows from `kvFree` on are used for rows that nobody continues. A longer row becomes a series of
+ * runs that hand on their state; its pieces end at multiples of the delta rule's chunk, so that they add up in the same
+ * order as the whole.
  */
-export function schedule(rows: readonly Row[], most: number, kvFree = 0): Schedule {
-  const longest = Math.max(CHUNK, Math.floor(most / CHUNK) * CHUNK)
+export function schedule(rows: readonly Row[], most: readonly number[], kvFree = 0): Schedule {
   const runs: Run[] = []
+  const room = (): number => {
+    const own = most[Math.min(runs.length, most.length - 1)]!
+    return Math.max(CHUNK, Math.floor(own / CHUNK) * CHUNK)
+  }
   let pieces: Piece[] = []
   let tokens = 0
   let kvNext = kvFree
@@ -62,14 +66,14 @@ export function schedule(rows: readonly Row[], most: number, kvFree = 0): Schedu
     kvNext = kvFree
   }
   rows.forEach(({ ids, after, keep }, row) => {
-    const long = ids.length > longest
-    if (long || tokens + ids.length > longest) close()
+    if (tokens + ids.length > room()) close()
+    const long = ids.length > room()
     const kvStart = keep?.kvStart ?? kvNext
     if (!keep) kvNext += ids.length
     kvRows = Math.max(kvRows, kvStart + ids.length, after ? after.kvStart + after.length : 0)
     let state = after?.slot ?? 0
     for (let from = 0; from < ids.length; ) {
-      const length = Math.min(longest, ids.length - from)
+      const length = Math.min(room(), ids.length - from)
       const last = from + length === ids.length
       const to = last ? (keep?.slot ?? 0) : handOn.find((s) => s !== state)!
       pieces.push({

@@ -1,16 +1,15 @@
 import type { Device, Profile, Program } from '../../device/device.ts'
+import { allFinite } from '../../device/formats.ts'
 import { recordedProgram } from '../../device/recorded.ts'
 import { serial } from '../../device/serial.ts'
 import { ShapeError, WeightsError } from '../../errors.ts'
 import type { Graph } from '../../graph/graph.ts'
-import { segmentTables } from '../../graph/segments.ts'
 import type { Target } from '../../graph/target.ts'
 import type { Tensor } from '../../graph/tensor.ts'
-import { ALSO } from '../../kernels/embedding.ts'
 import { variantProbes } from '../../kernels/lib/probes.ts'
 import type { TextConfig } from './config.ts'
 import { makePools, type Pools } from './pools.ts'
-import { ropeTable } from './rope.ts'
+import { type Read, runInputs } from './run_inputs.ts'
 import { FREE_SLOT, type Row, type Run, schedule } from './schedule.ts'
 import { textGraph } from './text.ts'
 import type { TextWeights } from './weights.ts'
@@ -20,6 +19,8 @@ export interface SessionOptions {
   readonly onProfile?: ((profile: Profile) => void) | undefined
   /** State slots and cache rows below these hold what the caller keeps. */
   readonly kept?: { readonly slots: number; readonly kvRows: number } | undefined
+  /** Most tokens of the first run, the second and so on, the last for all that follow. Default: what a binding takes. */
+  readonly runTokens?: readonly number[] | undefined
 }
 
 /** What ids beyond the vocabulary stand for: rows that a vision tower made. */
@@ -33,7 +34,10 @@ export interface ImageRows {
 export interface Session {
   readonly config: TextConfig
   readonly pools: Pools
-  /** Per row and slot: logits [L] over the head's rows, f32. Rows run together without changing each other. */
+  /**
+   * Per row and slot: logits [L] over the head's rows, f32. Rows run together without changing each other. What a row
+   * keeps is for later calls: no row of the same call may continue it or what it takes the place of.
+   */
   logits(rows: readonly Row[], options?: SessionOptions): Promise<Float32Array[][]>
   /** The recorded program: dispatches, the most tokens of a run. */
   program(): Promise<Program>
@@ -45,55 +49,52 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
   const pools = makePools(device, c)
   const queue = serial() // a long row is a series of runs: nobody else's run may come between
   const build = (target: Target): Graph => textGraph(target, c, w, pools.layers, head, images?.features)
-  const index = indexer(c.vocabulary, images)
+  const inputsOf = runInputs(c, w.embedding, (id) => images!.rowOf(id)!)
   const recorded = recordedProgram(device, build, { probes: variantProbes })
 
-  async function run(
-    { pieces, tokens }: Run,
+  /** One run after another: the host prepares and sends each while the device is at the one before. */
+  async function inTurn(
+    runs: readonly Run[],
     rows: readonly Row[],
-    results: Float32Array[][],
     options: SessionOptions,
-  ): Promise<void> {
-    const ids = new Uint32Array(tokens)
-    const axes = [new Int32Array(tokens), new Int32Array(tokens), new Int32Array(tokens)] as const
-    const reads: { token: number; row: number; slot: number }[] = []
-    let at = 0
-    for (const { row, from, segment } of pieces) {
-      const { ids: all, slots, after, positions } = rows[row]!
-      slots.forEach((position, slot) => {
-        if (position >= from && position < from + segment.length) reads.push({ token: at + position - from, row, slot })
-      })
-      for (let i = from; i < from + segment.length; i++, at++) {
-        ids[at] = all[i]!
-        for (const [k, axis] of axes.entries()) axis[at] = positions ? positions[k]![i]! : (after?.length ?? 0) + i
+  ): Promise<Float32Array[][]> {
+    const results: Float32Array[][] = rows.map(() => [])
+    const sent: Promise<void>[] = []
+    try {
+      for (const run of runs) {
+        const { inputs, counts, reads } = await inputsOf(run, rows, options.signal)
+        const done = recorded.run(inputs, counts, options).then(({ logits }) => deal(logits!, reads, results))
+        done.catch(() => {}) // it is heard in its turn
+        sent.push(done)
+        if (sent.length > 1) await sent.shift()
       }
+      await sent[0]
+      return results
+    } finally {
+      await Promise.allSettled(sent) // after a failure: nothing of this call runs on
     }
-    const read = reads.length ? reads.map((r) => r.token) : [0] // a dispatch of no rows is no dispatch
-    const { counts, segments, segmentOf, chunks } = segmentTables(
-      pieces.map((p) => p.segment),
-      read.length,
-    )
-    const { distinct, places } = index(ids)
-    const inputs = {
-      table: await w.embedding.read(distinct, options.signal),
-      ids: places,
-      rope: ropeTable(axes, c.attention),
-      segments,
-      segmentOf,
-      chunks,
-      read: Uint32Array.from(read),
+  }
+
+  /**
+   * The runs' logits. A variant that is switched off on the way has left later runs to begin with what it made, so that
+   * all begin anew without it.
+   */
+  async function answers(rows: readonly Row[], options: SessionOptions): Promise<Float32Array[][]> {
+    const { maxTokens } = await recorded.program()
+    const { kept, runTokens = [maxTokens] } = options
+    const { slots = FREE_SLOT, kvRows: kvFree = 0 } = kept ?? {}
+    const most = runTokens.map((n) => Math.min(n, maxTokens))
+    const { runs, kvRows } = schedule(rows, most, kvFree)
+    pools.reserve(Math.max(slots, FREE_SLOT), kvRows)
+    const { target } = device
+    const isAsBefore = (): boolean => runs.length < 2 || device.target === target
+    try {
+      const results = await inTurn(runs, rows, options)
+      if (isAsBefore()) return results
+    } catch (error) {
+      if (isAsBefore()) throw error
     }
-    const { logits } = await recorded.run(inputs, counts, options)
-    const width = logits!.length / read.length
-    reads.forEach(({ row, slot }, i) => {
-      const values = logits!.subarray(i * width, (i + 1) * width)
-      if (!values.every(Number.isFinite))
-        throw new WeightsError(
-          'format',
-          `readout: row ${row} gives a logit that is not a finite number; the checkpoint holds NaN or infinite weights, or weights of another model`,
-        )
-      results[row]![slot] = values
-    })
+    return answers(rows, options)
   }
 
   return {
@@ -102,15 +103,8 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
     program: recorded.program,
     async logits(rows, options = {}) {
       rows.forEach((row, i) => checkRow(row, i, c, images))
-      return queue(async () => {
-        const { maxTokens } = await recorded.program()
-        const { slots = FREE_SLOT, kvRows: kvFree = 0 } = options.kept ?? {}
-        const { runs, kvRows } = schedule(rows, maxTokens, kvFree)
-        pools.reserve(Math.max(slots, FREE_SLOT), kvRows)
-        const results: Float32Array[][] = rows.map(() => [])
-        for (const r of runs) await run(r, rows, results, options)
-        return results
-      }, options.signal)
+      checkKept(rows)
+      return queue(() => answers(rows, options), options.signal)
     },
     dispose() {
       pools.dispose()
@@ -118,26 +112,27 @@ export function textSession(device: Device, c: TextConfig, w: TextWeights, head:
   }
 }
 
-/**
- * Tells the distinct ids of a run, in the order in which they come, and the place of each token's id among them, or of an
- * image's among the image rows.
- */
-function indexer(vocabulary: number, images: ImageRows | undefined) {
-  const seen = new Uint32Array(vocabulary) // place + 1; zeros between calls
-  return (ids: Uint32Array): { distinct: Uint32Array; places: Uint32Array } => {
-    const distinct = new Uint32Array(ids.length)
-    let count = 0
-    const places = ids.map((id) => {
-      if (id >= vocabulary) return ALSO + images!.rowOf(id)!
-      if (seen[id] === 0) {
-        distinct[count++] = id
-        seen[id] = count
-      }
-      return seen[id]! - 1
-    })
-    for (let i = 0; i < count; i++) seen[distinct[i]!] = 0
-    return { distinct: distinct.subarray(0, Math.max(count, 1)), places } // of images alone: a table is not empty
-  }
+/** Deals a run's logits out to the rows and slots that they are for. */
+function deal(logits: Float32Array, reads: readonly Read[], results: Float32Array[][]): void {
+  const width = logits.length / reads.length
+  reads.forEach(({ row, slot }, i) => {
+    const values = logits.subarray(i * width, (i + 1) * width)
+    if (!allFinite(values))
+      throw new WeightsError(
+        'format',
+        `readout: row ${row} gives a logit that is not a finite number; the checkpoint holds NaN or infinite weights, or weights of another model`,
+      )
+    results[row]![slot] = values
+  })
+}
+
+function checkKept(rows: readonly Row[]): void {
+  const continued = new Set(rows.map(({ after }) => after?.slot))
+  const wrong = rows.findIndex(({ keep }) => keep && continued.has(keep.slot))
+  if (wrong >= 0)
+    throw new ShapeError(
+      `logits: row ${wrong} keeps its state in slot ${rows[wrong]!.keep!.slot}, which a row of this call continues; keep it in another`,
+    )
 }
 
 function checkRow(

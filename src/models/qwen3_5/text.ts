@@ -62,8 +62,8 @@ interface Context {
 }
 
 /**
- * The residual stream x ['T', H] in f32, and what is still to be added to it: parts of a product that was split along
- * K, which the next norm adds on its way.
+ * The residual stream x ['T', H] in f32 (['R', H] behind the last mixer), and what is still to be added to it: parts of a
+ * product that was split along K, which the next norm adds on its way.
  */
 interface Stream {
   readonly x: Tensor
@@ -85,14 +85,23 @@ export function textModel(
   const context: Context = { graph, c, run, operand: graph.target.operand }
   let stream: Stream = { x: graph.name(embedding(run.ids, run.table, images), 'embed') }
   w.layers.forEach((layer, i) => {
-    stream = decoderLayer(context, layer, pools[i]!, stream, `layers.${i}`)
+    stream = decoderLayer(context, layer, pools[i]!, stream, { at: `layers.${i}`, last: i + 1 === w.layers.length })
   })
-  return graph.name(gatherAddRmsNorm(stream.x, stream.parts!, w.norm, run.read, zeroCentred(context)), 'norm')
+  return graph.name(normed(context, stream, w.norm).y, 'norm')
 }
 
-/** x += mixer(norm(x)); x += down(silu(gate norm(x)) · up norm(x)) */
-function decoderLayer(context: Context, w: LayerWeights, pool: LayerPool, stream: Stream, at: string): Stream {
-  const { graph, operand } = context
+/**
+ * x += mixer(norm(x)); x += down(silu(gate norm(x)) · up norm(x)). Tokens meet in mixers alone: behind the last one go on
+ * those that are read.
+ */
+function decoderLayer(
+  context: Context,
+  w: LayerWeights,
+  pool: LayerPool,
+  stream: Stream,
+  { at, last }: { readonly at: string; readonly last: boolean },
+): Stream {
+  const { graph, operand, run } = context
   const before = normed(context, stream, w.inputNorm)
   const mixed =
     w.mixer.kind === 'linear'
@@ -100,9 +109,11 @@ function decoderLayer(context: Context, w: LayerWeights, pool: LayerPool, stream
       : gatedAttention(context, w.mixer, pool, before.y)
   const mixer = linearParts(mixed, w.mixer.out)
   graph.name(mixer.sums, `${at}.mixer`)
-  const between = normed(context, { x: before.x, parts: mixer }, w.postNorm)
-  const activated = linear(between.y, w.gateUp, { finish: 'swiglu', format: operand })
-  const mlp = linearParts(activated, w.down)
+  const between = last
+    ? gatherAddRmsNorm(before.x, mixer, w.postNorm, run.read, zeroCentred(context))
+    : addRmsNorm(before.x, mixer, w.postNorm, zeroCentred(context))
+  const activated = linear(between.y, w.gateUp, { finish: 'swiglu', format: operand, rows: 'many' })
+  const mlp = linearParts(activated, w.down, { rows: 'many' })
   graph.name(mlp.sums, `${at}.mlp`)
   return { x: between.x, parts: mlp }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Positions, type Rope, ropeTable, textPositions } from '../../../src/models/qwen3_5/rope.ts'
+import { type Positions, type Rope, ropeTable, textRope } from '../../../src/models/qwen3_5/rope.ts'
 import { expectWithin } from '../../check.ts'
 import { fixtureJson, fixtureTensors } from '../../fixtures.ts'
 
@@ -59,17 +59,18 @@ test.each(cases)('text positions %s', (name, rope) => {
   expectWithin(out, ops.get(`rope.partial.${name}.out`).data, 1e-5, 0, 'rotated')
 })
 
-test('textPositions counts on all three axes', () => {
-  for (const axis of textPositions(5, 3)) expect([...axis]).toEqual([5, 6, 7])
+test('text counts on along all three axes', () => {
+  const rope = cases[0]![1]
+  const axis = [5, 6, 7]
+  expect(textRope(5, 3, rope)).toEqual(ropeTable([axis, axis, axis], rope))
 })
 
 test('a table is the same whether its rows are remembered or not', () => {
   const rope = cases[0]![1]
   const rotary = rope.headDim * rope.partialRotaryFactor
-  const many = textPositions(0, 40000) // more rows than are remembered
-  const whole = ropeTable(many, rope)
-  expect(ropeTable(textPositions(100, 3), rope)).toEqual(whole.subarray(100 * rotary, 103 * rotary))
-  expect(ropeTable(textPositions(39990, 10), rope)).toEqual(whole.subarray(39990 * rotary))
+  const whole = textRope(0, 40000, rope) // more rows than are remembered
+  expect(textRope(100, 3, rope)).toEqual(whole.subarray(100 * rotary, 103 * rotary))
+  expect(textRope(39990, 10, rope)).toEqual(whole.subarray(39990 * rotary))
 })
 
 test('rows of text, of an image and of text that starts anew are those of each token alone', () => {
@@ -91,7 +92,7 @@ test('wrong shapes are named', () => {
   const rope = cases[0]![1]
   const uneven: Positions = [[1, 2], [1], [1, 2]]
   expect(() => ropeTable(uneven, rope)).toThrow('ropeTable: the axes have 2, 1 and 2 positions, expected equal numbers')
-  expect(() => ropeTable(textPositions(0, 1), { ...rope, headDim: 10, partialRotaryFactor: 0.5 })).toThrow(
+  expect(() => textRope(0, 1, { ...rope, headDim: 10, partialRotaryFactor: 0.5 })).toThrow(
     'ropeTable: headDim 10 · partialRotaryFactor 0.5 is 5, expected an even number',
   )
 })

@@ -22,7 +22,7 @@ interface Inputs {
   readonly recurrent_state_heads?: number[]
 }
 
-/** The whole model over one row from nothing, every position read through the whole LM head; state goes to slot 1. */
+/** The whole model over one row from nothing, read through the whole LM head; state goes to slot 1. */
 async function compile(device: Device, { c, w, head }: Fixture) {
   const pools = makePools(device, c)
   pools.reserve(2, 600)
@@ -31,14 +31,15 @@ async function compile(device: Device, { c, w, head }: Fixture) {
   if (hidden.format === 'f32') graph.output('hidden', hidden)
   graph.output('logits', linear(hidden, head))
   const program = await device.compile(graph)
-  const inputs = async (ids: readonly number[]) => {
+  const inputs = async (ids: readonly number[], read: readonly number[] = ids.map((_, i) => i)) => {
     const length = ids.length
     const segment = { length, from: 0, to: 1, prefixStart: 0, prefixLength: 0, kvStart: 0, kvBefore: 0 }
-    const { counts, ...tables } = segmentTables([segment], length)
+    const { counts, ...tables } = segmentTables([segment], read.length)
     const positions = ids.map((_, i) => i)
     const rope = ropeTable([positions, positions, positions], c.attention)
     const each = Uint32Array.from(positions)
-    return [{ table: await w.embedding.read(ids), ids: each, rope, read: each, ...tables }, counts] as const
+    const table = await w.embedding.read(ids)
+    return [{ table, ids: each, rope, read: Uint32Array.from(read), ...tables }, counts] as const
   }
   return { pools, program, inputs }
 }
@@ -99,6 +100,18 @@ describe.each([
       expectWithin(mlp, golden(`${at}.mlp_out`), 5e-4, 1e-3, `mlp ${i}`)
       expectWithin(x, golden(`${at}.out`), 5e-4, 1e-3, `out ${i}`)
     })
+  })
+
+  test('behind the last mixer are the rows that are read alone, with the same bits', async () => {
+    const { ids } = given.lengths[layered]!
+    const read = [layered - 1, 5]
+    const all = (await program.run(...(await inputs(ids)))).logits!
+    const { logits } = await program.run(...(await inputs(ids, read)))
+    expect(logits).toEqual(rowsOf(all, fixture.c.vocabulary, read))
+    const traced = await program.trace(...(await inputs(ids, read)))
+    const rows = (label: string) => traced.find((t) => t.name === label)!.shape[0]
+    const last = `layers.${fixture.c.layers.length - 1}`
+    expect([rows('layers.0.mlp'), rows(`${last}.mixer`), rows(`${last}.mlp`)]).toEqual([layered, layered, 2])
   })
 
   test('states and caches', async () => {

@@ -1,7 +1,8 @@
 // The formula of linear.wgsl for one or two rows, as when decoding: LANES lanes, a team, share the sums of PER columns,
-// each lane taking eight terms of every 8 LANES, so that a weight is read once, and the terms of x once for PER columns.
-// With SwiGLU a gate and its up count as two. Operands are a piece: rows of x, or their layer norm. The number of turns
-// is a constant, so that compilers read ahead; sums are named, since they put what a variable indexes into memory.
+// each lane taking TERMS terms of every TERMS LANES, 16 bytes of packed weights, so that a weight is read once, and the
+// terms of x once for PER columns. With SwiGLU a gate and its up count as two. Operands are a piece: rows of x, or their
+// layer norm. The number of turns is a constant, so that compilers read ahead; sums are named, since they put what a
+// variable indexes into memory.
 // needs: lib/step, lib/rows, lib/columns, lib/weight_*, lib/operand_*, lib/finish_*; alias X, W, Y; const IN, OUT, ROWS,
 //   HALVES, BLOCK = PER, PER = 4 or 8, LANES, at least 4 PER, WORKGROUP, SPACE >= PER / 2 WORKGROUP, Y_BINDING, Y_WIDTH
 
@@ -10,7 +11,7 @@
 @group(0) @binding(Y_BINDING) var<storage, read_write> y: array<Y>;
 
 const TEAMS = WORKGROUP / LANES;
-const TURNS = (IN + 8 * LANES - 1) / (8 * LANES);
+const TURNS = (IN + TERMS * LANES - 1) / (TERMS * LANES);
 const VECS = PER / 2u; // of a team's sums: columns 0 to 3 of row 0, of row 1, columns 4 to 7 of row 0, of row 1
 
 var<workgroup> space: array<vec4f, SPACE>; // operands, then the sums of all lanes
@@ -18,6 +19,9 @@ var<workgroup> sums: array<vec4f, WORKGROUP + 32>;
 
 struct Eight { lo: vec4f, hi: vec4f }
 fn product(a: Eight, b: Weight8) -> f32 { return dot(a.lo, b.lo) + dot(a.hi, b.hi); }
+fn products(a: Eight, b0: Weight8, b1: Weight8, b2: Weight8, b3: Weight8) -> vec4f {
+  return vec4f(product(a, b0), product(a, b1), product(a, b2), product(a, b3));
+}
 
 // Vec4 n of a team's sums, which eight lanes have added up.
 fn sum_of(n: u32) -> vec4f {
@@ -49,23 +53,31 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   var s2 = vec4f();
   var s3 = vec4f();
   for (var i = 0u; i < TURNS; i++) {
-    let k = 8u * (own + i * LANES);
-    if (IN % (8 * LANES) != 0 && k >= IN) { break; }
-    let a = operand(operands, r, 0u, k);
-    let b = operand(operands, r, 1u, k);
-    let c0 = weight8(w0, k);
-    let c1 = weight8(w1, k);
-    let c2 = weight8(w2, k);
-    let c3 = weight8(w3, k);
-    s0 += vec4f(product(a, c0), product(a, c1), product(a, c2), product(a, c3));
-    s1 += vec4f(product(b, c0), product(b, c1), product(b, c2), product(b, c3));
+    let k = TERMS * (own + i * LANES);
+    if (IN % (TERMS * LANES) != 0 && k >= IN) { break; }
+    let c0 = packed(w0, k);
+    let c1 = packed(w1, k);
+    let c2 = packed(w2, k);
+    let c3 = packed(w3, k);
+    let scales = vec4f(scale_of(c0), scale_of(c1), scale_of(c2), scale_of(c3));
+    for (var e = 0u; e < TERMS / 8; e++) {
+      let a = operand(operands, r, 0u, k + 8u * e);
+      let b = operand(operands, r, 1u, k + 8u * e);
+      s0 += products(a, unpacked(c0, e), unpacked(c1, e), unpacked(c2, e), unpacked(c3, e)) * scales;
+      s1 += products(b, unpacked(c0, e), unpacked(c1, e), unpacked(c2, e), unpacked(c3, e)) * scales;
+    }
     if (PER > 4) {
-      let c4 = weight8(weight_row(first + 4u), k);
-      let c5 = weight8(weight_row(first + 5u), k);
-      let c6 = weight8(weight_row(first + 6u), k);
-      let c7 = weight8(weight_row(first + 7u), k);
-      s2 += vec4f(product(a, c4), product(a, c5), product(a, c6), product(a, c7));
-      s3 += vec4f(product(b, c4), product(b, c5), product(b, c6), product(b, c7));
+      let c4 = packed(weight_row(first + 4u), k);
+      let c5 = packed(weight_row(first + 5u), k);
+      let c6 = packed(weight_row(first + 6u), k);
+      let c7 = packed(weight_row(first + 7u), k);
+      let scales = vec4f(scale_of(c4), scale_of(c5), scale_of(c6), scale_of(c7));
+      for (var e = 0u; e < TERMS / 8; e++) {
+        let a = operand(operands, r, 0u, k + 8u * e);
+        let b = operand(operands, r, 1u, k + 8u * e);
+        s2 += products(a, unpacked(c4, e), unpacked(c5, e), unpacked(c6, e), unpacked(c7, e)) * scales;
+        s3 += products(b, unpacked(c4, e), unpacked(c5, e), unpacked(c6, e), unpacked(c7, e)) * scales;
+      }
     }
   }
 

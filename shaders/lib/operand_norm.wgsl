@@ -1,12 +1,14 @@
 // operand(): eight terms of the layer norm of a row of x. Every workgroup makes it of its two rows: their mean, then the
-// deviations from it, whose own mean corrects what rounding did (Chan, Golub and LeVeque 1983). The even vec4s of a row
-// lie before the odd ones, against bank conflicts.
-// needs: struct Eight; x, space, sums; const IN, a multiple of 8, EPS, WORKGROUP, a multiple of 16, SPACE >= IN / 2
+// deviations from it, whose own mean corrects what rounding did (Chan, Golub and LeVeque 1983). The first vec4s of all
+// lanes' TERMS terms lie before the second ones and so on, against bank conflicts.
+// needs: struct Eight; const TERMS; x, space, sums; const IN, a multiple of 8, EPS, WORKGROUP, a multiple of 16, SPACE >= IN / 2
 @group(0) @binding(2) var<storage, read> norm: array<vec4f>; // [2, IN]: weight, bias
 
 const STAGED = true;
 const FOURS = IN / 4;
 const STEPS = (FOURS + WORKGROUP - 1) / WORKGROUP;
+
+fn place(n: u32) -> u32 { return n / (TERMS / 4) + n % (TERMS / 4) * (FOURS / (TERMS / 4)); }
 
 // Over all lanes. Of two sums one after another `apart` is 0 and 16: the second begins before all have read the first.
 fn sum_over(v: vec4f, lane: u32, apart: u32) -> vec4f {
@@ -46,7 +48,7 @@ fn operands_of(r: vec2u, lane: u32) -> u32 {
   for (var i = 0u; i < STEPS; i++) {
     let n = i * WORKGROUP + lane;
     if (n < FOURS) {
-      let to = n / 2u + n % 2u * (FOURS / 2u);
+      let to = place(n);
       space[to] = (vec4f(x[at.x + n]) - near.x - m.x) * scale.x * norm[n] + norm[FOURS + n];
       space[FOURS + to] = (vec4f(x[at.y + n]) - near.y - m.y) * scale.y * norm[n] + norm[FOURS + n];
     }
@@ -56,6 +58,6 @@ fn operands_of(r: vec2u, lane: u32) -> u32 {
 }
 
 fn operand(_operands: u32, r: vec2u, which: u32, k: u32) -> Eight {
-  let at = which * FOURS + k / 8u;
-  return Eight(space[at], space[at + FOURS / 2]);
+  let at = which * FOURS + place(k / 4u);
+  return Eight(space[at], space[at + FOURS / (TERMS / 4)]);
 }

@@ -38,6 +38,8 @@ describe('the shader and the twin give the same', () => {
     [2, 1024, 40, 8, 'bf16', { norm, add: given }],
     [3, 1000, 17, 4, 'f16', {}],
     [2, 320, 11, 8, 'q8', { add: given }],
+    [2, 1056, 18, 4, 'q8', { norm }],
+    [1, 512, 22, 8, 'q8', { norm, finish: 'swiglu' }],
     [2, 200, 22, 4, 'f16', { norm, finish: 'swiglu_up_first' }],
     [2, 200, 22, 8, 'f16', { finish: 'swiglu' }],
   ])('%i rows, %i -> %i, %i columns at once, %s weights, %j', (T, IN, OUT, PER, format, options) =>

@@ -67,7 +67,7 @@ function randomWeights(device: Device, seed: number) {
   const matrix = (label: string, rows: number, width: number, format: Format = matrixFormat): Tensor =>
     keep(label, [rows, width], format, around(0, Math.sqrt(3 / width)))
   const weights: Partial<Weights> = {
-    values: (_, shape) => ({ shape, data: new Float32Array() }),
+    values: (_, shape) => ({ shape, data: hostNoise(shape) }),
     vector: (name, shape) => keep(name, shape, 'f32', name.endsWith('alpha') ? around(1, 0.5) : around(0, 0.1)),
     vectors: (label, names, width) => keep(label, [names.length, width], 'f32', around(0.5, 0.5)),
     matrix: (name, [rows = 0, width = 0], format) => matrix(name, rows, width, format),
@@ -92,6 +92,9 @@ function randomWeights(device: Device, seed: number) {
     release: () => fills.forEach(({ t }) => void device.release(t)),
   }
 }
+
+const hostNoise = (shape: readonly number[]): Float32Array =>
+  new Float32Array(shape.reduce((n, d) => n * d, 1)).map((_, i) => 0.1 * (hash(i) / 2 ** 31 - 1))
 
 const PIECE = 2 ** 20
 

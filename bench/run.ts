@@ -25,9 +25,11 @@ const help = `usage: npm run bench -- NAME [options]      NAME: ${Object.keys(be
   --disable A,B        variants to do without, by kernel name
   --shape A,B          tiny, 0.8B, 2B; default 0.8B,2B (prefill, kernels, vision); tts knows tiny alone
   --limit TOKENS       skips what is longer (prefill, kernels, questions), images of more patches (vision)
+  --run-tokens A,B     most tokens of a request's first run, the second and so on; default one run (prefill)
   --heights A,B        rows of the products; default 64,256,1024 (kernels)
   --sweep linear       every plan that fits a product; --plan TEXT: whose name begins so (kernels)
   --baseline FILE      of torch_baseline.py on this machine, for shares of cuBLAS and ratios (kernels, tts)
+  --minutes N          speaks a text of so many minutes too (tts)
   --peak-tflops N      of the machine's f32 arithmetic, for shares of a bound (kernels)
   --model WHERE        a checkpoint (arms, prefix, questions); --revision NAME: which one it is
   --warmups N --runs N default 3 and 15
@@ -45,10 +47,12 @@ const { values, positionals } = parseArgs({
     disable: { type: 'string', default: '' },
     shape: { type: 'string', default: '0.8B,2B' },
     limit: { type: 'string', default: '8192' },
+    'run-tokens': { type: 'string' },
     heights: { type: 'string', default: '64,256,1024' },
     sweep: { type: 'string' },
     plan: { type: 'string', default: '' },
     baseline: { type: 'string' },
+    minutes: { type: 'string', default: '0' },
     'peak-tflops': { type: 'string' },
     model: { type: 'string', default: 'public/models/decider-nano' },
     revision: { type: 'string' },
@@ -66,10 +70,12 @@ const options: BenchOptions = {
   shapes: list(values.shape) as BenchOptions['shapes'],
   model: values.model,
   revision: values.revision,
+  runTokens: values['run-tokens'] === undefined ? undefined : list(values['run-tokens']).map(Number),
   heights: list(values.heights).map(Number),
   sweep: values.sweep,
   plan: values.plan,
   baseline: values.baseline,
+  minutes: Number(values.minutes),
   peakTflops: values['peak-tflops'] === undefined ? undefined : Number(values['peak-tflops']),
   warmups: Number(values.warmups),
   runs: Number(values.runs),

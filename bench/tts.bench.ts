@@ -4,6 +4,7 @@ import { type DacSession, dacSession } from '../src/models/dac/session.ts'
 import { CODEBOOKS } from '../src/models/zonos/config.ts'
 import { type ZonosSession, zonosSession } from '../src/models/zonos/session.ts'
 import type { Bench, BenchOptions } from './bench.ts'
+import { longSpeech } from './long_speech.ts'
 import { interleave, median, origin, type Row, summary } from './measure.ts'
 import { byKernel, sumMs, together, typical } from './profile.ts'
 import { codecShape, randomCodec, randomSpeaker, speakerShape } from './random_speaker.ts'
@@ -29,7 +30,7 @@ interface Baseline {
 /**
  * Speech on random weights of the published shapes: a frame of codes around a context of 600, with guidance (two rows)
  * and without, of 16-bit weights and q8; the codec's decoding of ten seconds; and the time from a prefix to the first
- * samples. What a frame and a decoding spend their time on comes from profiled runs, which have a pass for every
+ * samples; a text of some minutes if one is asked for. What a frame and a decoding spend their time on comes from profiled runs, which have a pass for every
  * dispatch. A second of audio has 86.13 frames.
  */
 export const tts: Bench = async (device, options, note) => {
@@ -47,6 +48,10 @@ export const tts: Bench = async (device, options, note) => {
     const session = zonosSession(device, model.c, model.w)
     rows.push(...(await frames(device, session, layers ?? '16 bits', options, told)))
     rows.push(await beginning(session, decoder, layers ?? '16 bits', options, told))
+    if (options.minutes > 0 && !layers) {
+      told(`${options.minutes} minutes of speech`)
+      rows.push(await longSpeech(device, { language: session, weights: model.w, codec: decoder }, options.minutes))
+    }
     session.dispose()
     model.release()
   }
@@ -64,7 +69,7 @@ export const tts: Bench = async (device, options, note) => {
 /** PyTorch's time for the same, and how many times as fast this is: of f16 where the device has that. */
 function beside({ rows, seconds, medianMs }: Row, torch: Baseline['speech'], { target }: Device): Row {
   const dtype = target.operand === 'f16' ? 'float16' : 'float32'
-  const theirs = torch.find((t) => (t.case === 'frame' ? t.rows === rows : t.dtype === dtype && seconds !== undefined))
+  const theirs = torch.find((t) => (t.case === 'frame' ? t.rows === rows : t.dtype === dtype && seconds === SECONDS))
   if (!theirs) return {}
   const torchMs = theirs.case === 'frame' ? theirs.cudaGraphMs : theirs.ms
   return { torchMs, ofTorch: torchMs / (medianMs as number) }

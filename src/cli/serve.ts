@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type Decider, loadTts, type Tts } from '../index.ts'
-import { createServer, type Speaker } from '../server.ts'
-import { listen } from '../server/listen.ts'
+import type { Speaker } from '../server.ts'
 import { addModelOptions, collect, type Host, inside, integer, type ModelFlags, positive, withDecider } from './host.ts'
 import { addImageFlags, type ImageFlags } from './images.ts'
 import { openModel } from './model.ts'
@@ -25,6 +24,8 @@ const ANYWHERE = ['0.0.0.0', '::']
 
 /** `pronounce serve`: answers over HTTP until it is told to stop; then it answers what is under way, and ends. */
 async function serve(flags: ServeFlags, host: Host): Promise<void> {
+  // Other commands start sooner without them.
+  const [{ createServer }, { listen }] = await Promise.all([import('../server.ts'), import('../server/listen.ts')])
   await withDecider(flags, host, async (decider) => {
     const voice = speakers(flags, host, decider)
     const named = ANYWHERE.includes(flags.host) ? [] : [flags.host.includes(':') ? `[${flags.host}]` : flags.host]

@@ -1,6 +1,6 @@
 import type { View } from '../graph/kernel.ts'
 import type { Format } from '../graph/tensor.ts'
-import { bf16ToF32, f16ToF32, f32ToF16 } from './halves.ts'
+import { f32ToF16, widened } from './halves.ts'
 import { dequantized, quantized } from './quants.ts'
 
 /** Bytes of a format as the numbers they are. Copies where the bytes are not aligned. */
@@ -11,8 +11,7 @@ export function decode(bytes: Uint8Array, format: Format): View {
   const length = Math.floor(whole.byteLength / width)
   if (format === 'u32') return new Uint32Array(whole.buffer, whole.byteOffset, length)
   if (format === 'f32') return new Float32Array(whole.buffer, whole.byteOffset, length)
-  const halves = new Uint16Array(whole.buffer, whole.byteOffset, length)
-  return Float32Array.from(halves, format === 'f16' ? f16ToF32 : bf16ToF32)
+  return widened(new Uint16Array(whole.buffer, whole.byteOffset, length), format)
 }
 
 /** Whether all values are finite: seconds of speech in a tenth of the time of `every`. */
@@ -27,10 +26,10 @@ export function encode(view: View, format: Format): Uint8Array {
   if (format === 'f32' || format === 'u32') return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice()
   if (format === 'q8') return quantized(view as Float32Array)
   const halves = new Uint16Array(Math.ceil(view.length / 2) * 2)
-  if (format === 'f16')
-    view.forEach((v, i) => {
-      halves[i] = f32ToF16(v)
-    })
-  else halves.set(new Uint16Array(Float32Array.from(view).buffer).filter((_, i) => i % 2 === 1))
+  if (format === 'f16') for (let i = 0; i < view.length; i++) halves[i] = f32ToF16(view[i]!)
+  else {
+    const words = new Uint32Array(Float32Array.from(view).buffer)
+    for (let i = 0; i < view.length; i++) halves[i] = words[i]! >>> 16
+  }
   return new Uint8Array(halves.buffer)
 }

@@ -39,9 +39,10 @@ export function quantized(weights: Float32Array): Uint8Array {
 export function dequantized(bytes: Uint8Array): Float32Array {
   const groups = Math.floor(bytes.length / (GROUP + 2))
   const weights = new Float32Array(groups * GROUP)
-  for (let i = 0; i < weights.length; i++) {
-    const scale = groups * GROUP + 2 * Math.floor(i / GROUP)
-    weights[i] = ((bytes[i]! << 24) >> 24) * f16ToF32(bytes[scale]! | (bytes[scale + 1]! << 8))
+  for (let group = 0, at = groups * GROUP; group < groups; group++, at += 2) {
+    const scale = f16ToF32(bytes[at]! | (bytes[at + 1]! << 8))
+    const end = (group + 1) * GROUP
+    for (let i = group * GROUP; i < end; i++) weights[i] = ((bytes[i]! << 24) >> 24) * scale
   }
   return weights
 }

@@ -1,12 +1,10 @@
-import { bf16ToF32, f16ToF32, f32ToF16 } from '../device/halves.ts'
+import { f32ToF16, type Half, halfValues, widened } from '../device/halves.ts'
 import { ShapeError, WeightsError } from '../errors.ts'
 
 /** Formats in which checkpoints hold weights: F32, F16 and BF16. */
 export type StoredFormat = 'f32' | 'f16' | 'bf16'
 
 export const bytesPerValue: Readonly<Record<StoredFormat, number>> = { f32: 4, f16: 2, bf16: 2 }
-
-type Half = 'f16' | 'bf16'
 
 export interface Converted {
   readonly bytes: Uint8Array
@@ -25,20 +23,13 @@ export function convert(bytes: Uint8Array, from: StoredFormat, to: StoredFormat,
   }
   if (from === to) return { bytes, inexact: 0 }
   if (from === 'f32') return narrow(floats(bytes), to as Half, where)
-  if (to === 'f32') return { bytes: widen(halves(bytes), from), inexact: 0 }
+  if (to === 'f32') return { bytes: new Uint8Array(widened(halves(bytes), from).buffer), inexact: 0 }
   return exchange(halves(bytes), from, to, where)
-}
-
-function widen(source: Uint16Array, from: Half): Uint8Array {
-  const values = valuesOf(from)
-  const out = new Float32Array(source.length)
-  for (let i = 0; i < source.length; i++) out[i] = values[source[i]!]!
-  return new Uint8Array(out.buffer)
 }
 
 function narrow(source: Float32Array, to: Half, where: string): Converted {
   const round = rounding[to]
-  const values = valuesOf(to)
+  const values = halfValues(to)
   const out = new Uint16Array(source.length)
   let inexact = 0
   for (let i = 0; i < source.length; i++) {
@@ -64,7 +55,7 @@ function exchange(source: Uint16Array, from: Half, to: Half, where: string): Con
     inexact += fit[half]! & rounds
     worst |= fit[half]!
   }
-  if (worst & overflows) throw overflow(valuesOf(from)[source.find((half) => fit[half] === overflows)!]!, to, where)
+  if (worst & overflows) throw overflow(halfValues(from)[source.find((half) => fit[half] === overflows)!]!, to, where)
   return { bytes: new Uint8Array(out.buffer), inexact }
 }
 
@@ -80,13 +71,6 @@ const scratchBits = new Uint32Array(scratch.buffer)
 
 const rounding: Readonly<Record<Half, (value: number) => number>> = { f16: f32ToF16, bf16: f32ToBf16 }
 
-/** The f32 values of all 65,536 halves. */
-const valuesOf = (format: Half): Float32Array =>
-  (valueTables[format] ??= Float32Array.from({ length: 65536 }, (_, half) =>
-    format === 'f16' ? f16ToF32(half) : bf16ToF32(half),
-  ))
-const valueTables: Partial<Record<Half, Float32Array>> = {}
-
 const rounds = 1
 const overflows = 2
 
@@ -94,10 +78,10 @@ const overflows = 2
 function exchangeTable(from: Half, to: Half): { readonly halves: Uint16Array; readonly fit: Uint8Array } {
   const made = exchangeTables[from]
   if (made) return made
-  const values = valuesOf(from)
+  const values = halfValues(from)
   const table = Uint16Array.from(values, rounding[to])
   const fit = Uint8Array.from(values, (value, i) => {
-    const kept = valuesOf(to)[table[i]!]!
+    const kept = halfValues(to)[table[i]!]!
     if (kept === value || Number.isNaN(value)) return 0
     return Number.isFinite(kept) ? rounds : overflows
   })

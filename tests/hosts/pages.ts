@@ -1,15 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { build } from 'vite'
 import { expect, vi } from 'vitest'
-import { type Decision, loadDecider, openDevice, type Questions } from '../../src/index.ts'
-import { root } from './processes.ts'
+import { type Decider, type Decision, loadDecider, openDevice, type Questions } from '../../src/index.ts'
+import { oncePerRun, root } from './processes.ts'
 
 const executablePath = '/usr/bin/chromium'
 const flags =
@@ -48,10 +47,11 @@ const policyOf = (path: string): string =>
 
 /** Builds the page and serves it below a path: whole files, no ranges, the least that hosts of static pages do. */
 export async function startSite(): Promise<Site> {
-  const folder = mkdtempSync(join(tmpdir(), 'pronounce-'))
-  vi.stubEnv('NODE_ENV', 'production') // else it is built as for tests
-  await build({ ...page, build: { outDir: join(folder, 'some/where') } })
-  vi.unstubAllEnvs()
+  const folder = await oncePerRun('site', async (folder) => {
+    vi.stubEnv('NODE_ENV', 'production') // else it is built as for tests
+    await build({ ...page, build: { outDir: join(folder, 'some/where') } })
+    vi.unstubAllEnvs()
+  })
   const sent: Site['sent'] = []
   const server = createServer(async (request, response) => {
     const path = new URL(request.url!, 'http://site').pathname.replace(/\/$/, '/index.html')
@@ -76,7 +76,6 @@ export async function startSite(): Promise<Site> {
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      rmSync(folder, { recursive: true, force: true })
     },
   }
 }
@@ -131,16 +130,11 @@ export async function shown(tab: Page): Promise<Decision> {
   return JSON.parse((await tab.locator('#raw').textContent())!)
 }
 
+let node: Promise<Decider> | undefined
 /** What Node says to a request, on the CPU. */
 export async function inNode(text: string, questions: Questions): Promise<Decision> {
-  const device = await openDevice('cpu')
-  const decider = await loadDecider(join(root, 'public/models/decider-nano'), { device })
-  try {
-    return await decider.decide(text, questions)
-  } finally {
-    await decider.dispose()
-    await device.dispose()
-  }
+  node ??= openDevice('cpu').then((device) => loadDecider(join(root, 'public/models/decider-nano'), { device }))
+  return (await node).decide(text, questions)
 }
 
 /** All numbers of a value, by their path in it. */

@@ -1,23 +1,36 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 
 export const root = join(import.meta.dirname, '../..')
 
-/** Builds dist once in a run of the tests: by the file that comes first, while others wait. */
-export async function build(): Promise<void> {
-  const lock = join(process.env.PRONOUNCE_RUN!, 'build')
-  const done = join(lock, 'done')
-  try {
-    mkdirSync(lock)
-  } catch {
-    while (!existsSync(done)) await new Promise((resolve) => setTimeout(resolve, 100))
-    return
+/** Does something once in a run of the tests: the file that comes first does, others wait. The folder that it filled. */
+export async function oncePerRun(name: string, fill: (folder: string) => unknown): Promise<string> {
+  const folder = join(process.env.PRONOUNCE_RUN!, name)
+  const done = `${folder}.done`
+  while (!existsSync(done)) {
+    try {
+      mkdirSync(folder)
+    } catch {
+      await setTimeout(100)
+      continue
+    }
+    try {
+      await fill(folder)
+      writeFileSync(done, '')
+    } catch (error) {
+      rmSync(folder, { recursive: true }) // the next one tries again, and fails by itself
+      throw error
+    }
   }
-  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' })
-  writeFileSync(done, '')
+  return folder
 }
+
+/** Builds dist. */
+export const build = (): Promise<string> =>
+  oncePerRun('dist', () => execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' }))
 
 export interface Finished {
   readonly code: number | null // null: a signal ended it

@@ -243,10 +243,11 @@ test('on matrix units: dilated, with a residual and both results', () =>
       const plan = { variant: 'linear_matrix', tile } as const
       const options = { dilation: 9, add: residual!, snake: alpha!, gives: ['value', 'snaked'] as const, plan }
       if (graph.target.matrix && graph.target.subgroupSize) return conv1d(x!, conv, options)
-      Object.assign(graph, { target: withUnits(graph.target, 8, 8, 8, 16) })
+      const { target } = graph
+      Object.assign(graph, { target: withUnits(target, 8, 8, 8, 16) })
       const made = conv1d(x!, conv, options)
       const step = graph.steps.pop()!
-      graph.steps.push({ ...step, kernel: emulated(step.kernel) })
+      graph.steps.push({ ...step, kernel: emulated(step.kernel, target) })
       return made
     },
     kernels: ['linear_matrix'],

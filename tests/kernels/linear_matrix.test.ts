@@ -121,9 +121,10 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
   }
   /** 2 x 2 fragments of two steps. */
   const few: Form = { units: [8, 16, 16], order: { SK: 1, BK: 32 }, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } }
-  /** 4 x 4 of four steps, two at once. */
-  const full: Form = { units: [8, 8, 8], order: { SK: 1, BK: 32 }, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }
-  const wide: Form = { ...full, tile: { BM: 16, BN: 64, WM: 2, WN: 2 } }
+  /** 4 x 4 of two steps. */
+  const full: Form = { units: [8, 8, 8], order: { SK: 1, BK: 16 }, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }
+  /** 1 x 4 of four steps, two at once. */
+  const wide: Form = { ...full, order: { SK: 1, BK: 32 }, tile: { BM: 16, BN: 64, WM: 2, WN: 2 } }
   /** Rows of w that an invocation carries lie 24 apart, out of step with 16 of gate and 16 of up. */
   const uneven: Form = {
     units: [16, 16, 16],
@@ -144,10 +145,11 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
         options,
       )
     }
-    Object.assign(graph, { target: withUnits(graph.target, ...units, 16) })
+    const { target } = graph
+    Object.assign(graph, { target: withUnits(target, ...units, 16) })
     const y = recordLinear(x, w, { variant: 'linear_matrix', order, heights: [{ tile }] }, options)
     const step = graph.steps.pop()!
-    graph.steps.push({ ...step, kernel: emulated(step.kernel) })
+    graph.steps.push({ ...step, kernel: emulated(step.kernel, target) })
     return y
   }
   const operands = (T: number, IN: number, OUT: number): Case['operands'] => ({
@@ -157,9 +159,9 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
 
   test('stored at once or masked, in two parts', () =>
     sameOnEveryDevice({
-      operands: operands(69, 96, 92),
+      operands: operands(69, 80, 92), // of 48 and of 32 terms
       counts: { T: 69 },
-      op: ({ x, w }, graph) => ({ y: record(graph, x!, w!, { ...full, order: { SK: 2, BK: 32 } }) }),
+      op: ({ x, w }, graph) => ({ y: record(graph, x!, w!, { ...full, order: { SK: 2, BK: 16 } }) }),
       kernels: ['linear_matrix'],
     }))
 

@@ -121,10 +121,9 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
   }
   /** 2 x 2 fragments of two steps. */
   const few: Form = { units: [8, 16, 16], order: { SK: 1, BK: 32 }, tile: { BM: 32, BN: 64, WM: 2, WN: 2 } }
-  /** 4 x 4 of two steps. */
-  const full: Form = { units: [8, 8, 8], order: { SK: 1, BK: 16 }, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }
-  /** 1 x 4 of four steps, two at once. */
-  const wide: Form = { ...full, order: { SK: 1, BK: 32 }, tile: { BM: 16, BN: 64, WM: 2, WN: 2 } }
+  /** 4 x 4 of four steps, two at once. */
+  const full: Form = { units: [8, 8, 8], order: { SK: 1, BK: 32 }, tile: { BM: 64, BN: 64, WM: 2, WN: 2 } }
+  const wide: Form = { ...full, tile: { BM: 16, BN: 64, WM: 2, WN: 2 } }
   /** Rows of w that an invocation carries lie 24 apart, out of step with 16 of gate and 16 of up. */
   const uneven: Form = {
     units: [16, 16, 16],
@@ -159,9 +158,9 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
 
   test('stored at once or masked, in two parts', () =>
     sameOnEveryDevice({
-      operands: operands(69, 80, 92), // of 48 and of 32 terms
+      operands: operands(69, 96, 92),
       counts: { T: 69 },
-      op: ({ x, w }, graph) => ({ y: record(graph, x!, w!, { ...full, order: { SK: 2, BK: 16 } }) }),
+      op: ({ x, w }, graph) => ({ y: record(graph, x!, w!, { ...full, order: { SK: 2, BK: 32 } }) }),
       kernels: ['linear_matrix'],
     }))
 

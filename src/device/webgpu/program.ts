@@ -50,6 +50,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   let lastJobs: { readonly of: string; readonly jobs: readonly Job[] } | undefined
   let proven = false // the first run is checked with error scopes
   let lastRead = 0 // a run that was sent before has begun then
+  let since: { readonly called: number; readonly thoughtMs: number } | undefined // runs that nobody has read
   let unread: number | undefined // the errors that were known before the runs that nobody has read since
   let disposed = false
 
@@ -206,14 +207,15 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       () => send(inputs, counts, options),
       signal,
     )
+    const work = { called: since?.called ?? called, thoughtMs: (since?.thoughtMs ?? 0) + thoughtMs }
+    since = staging.length > 0 ? undefined : work
     try {
       const reads = staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
       const data = await faults.during(Promise.all(reads), signal, mark)
       const now = performance.now()
       const totalMs = now - Math.max(called, lastRead)
-      // Of others nobody has waited for the work.
       if (staging.length > 0) {
-        parts.pace.learn(totalMs, thoughtMs)
+        parts.pace.learn(now - Math.max(work.called, lastRead), work.thoughtMs)
         lastRead = now
       }
       const times = await watch?.read()

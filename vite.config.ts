@@ -58,7 +58,6 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: ['tests/**/*.test.ts'],
     globalSetup: 'tests/hosts/setup.ts',
-    setupFiles: 'tests/calm.ts',
     pool: 'forks' as const,
     expect: { poll: { timeout: 30_000 } }, // pages share the machine with other tests
     testTimeout: 120_000,

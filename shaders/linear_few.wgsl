@@ -1,5 +1,5 @@
 // The formula of linear.wgsl for one or two rows, as when decoding: LANES lanes, a team, share the sums of PER columns,
-// each lane taking TERMS terms of every TERMS LANES, 16 bytes of packed weights, so that a weight is read once, and the
+// each lane taking TERMS terms of every TERMS LANES, one load of its weights, so that a weight is read once, and the
 // terms of x once for PER columns. With SwiGLU a gate and its up count as two. Operands are a piece: rows of x, or their
 // layer norm. The number of turns is a constant, so that compilers read ahead; sums are named, since they put what a
 // variable indexes into memory.
@@ -18,9 +18,12 @@ var<workgroup> space: array<vec4f, SPACE>; // operands, then the sums of all lan
 var<workgroup> sums: array<vec4f, WORKGROUP + 32>;
 
 struct Eight { lo: vec4f, hi: vec4f }
-fn product(a: Eight, b: Weight8) -> f32 { return dot(a.lo, b.lo) + dot(a.hi, b.hi); }
-fn products(a: Eight, b0: Weight8, b1: Weight8, b2: Weight8, b3: Weight8) -> vec4f {
-  return vec4f(product(a, b0), product(a, b1), product(a, b2), product(a, b3));
+fn product(a: Eight, w: Packed, eighth: u32) -> f32 {
+  let b = unpacked(w, eighth);
+  return (dot(a.lo, b.lo) + dot(a.hi, b.hi)) * scale_of(w);
+}
+fn products(a: Eight, w0: Packed, w1: Packed, w2: Packed, w3: Packed, eighth: u32) -> vec4f {
+  return vec4f(product(a, w0, eighth), product(a, w1, eighth), product(a, w2, eighth), product(a, w3, eighth));
 }
 
 // Vec4 n of a team's sums, which eight lanes have added up.
@@ -59,24 +62,24 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
     let c1 = packed(w1, k);
     let c2 = packed(w2, k);
     let c3 = packed(w3, k);
-    let scales = vec4f(scale_of(c0), scale_of(c1), scale_of(c2), scale_of(c3));
+    var c4: Packed;
+    var c5: Packed;
+    var c6: Packed;
+    var c7: Packed;
+    if (PER > 4) {
+      c4 = packed(weight_row(first + 4u), k);
+      c5 = packed(weight_row(first + 5u), k);
+      c6 = packed(weight_row(first + 6u), k);
+      c7 = packed(weight_row(first + 7u), k);
+    }
     for (var e = 0u; e < TERMS / 8; e++) {
       let a = operand(operands, r, 0u, k + 8u * e);
       let b = operand(operands, r, 1u, k + 8u * e);
-      s0 += products(a, unpacked(c0, e), unpacked(c1, e), unpacked(c2, e), unpacked(c3, e)) * scales;
-      s1 += products(b, unpacked(c0, e), unpacked(c1, e), unpacked(c2, e), unpacked(c3, e)) * scales;
-    }
-    if (PER > 4) {
-      let c4 = packed(weight_row(first + 4u), k);
-      let c5 = packed(weight_row(first + 5u), k);
-      let c6 = packed(weight_row(first + 6u), k);
-      let c7 = packed(weight_row(first + 7u), k);
-      let scales = vec4f(scale_of(c4), scale_of(c5), scale_of(c6), scale_of(c7));
-      for (var e = 0u; e < TERMS / 8; e++) {
-        let a = operand(operands, r, 0u, k + 8u * e);
-        let b = operand(operands, r, 1u, k + 8u * e);
-        s2 += products(a, unpacked(c4, e), unpacked(c5, e), unpacked(c6, e), unpacked(c7, e)) * scales;
-        s3 += products(b, unpacked(c4, e), unpacked(c5, e), unpacked(c6, e), unpacked(c7, e)) * scales;
+      s0 += products(a, c0, c1, c2, c3, e);
+      s1 += products(b, c0, c1, c2, c3, e);
+      if (PER > 4) {
+        s2 += products(a, c4, c5, c6, c7, e);
+        s3 += products(b, c4, c5, c6, c7, e);
       }
     }
   }

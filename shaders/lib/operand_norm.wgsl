@@ -1,13 +1,15 @@
 // operand(): eight terms of the layer norm of a row of x. Every workgroup makes it of its two rows: their mean, then the
 // deviations from it, whose own mean corrects what rounding did (Chan, Golub and LeVeque 1983). The first vec4s of all
 // lanes' TERMS terms lie before the second ones and so on, against bank conflicts.
-// needs: struct Eight; const TERMS; x, space, sums; const IN, a multiple of 8, EPS, WORKGROUP, a multiple of 16, SPACE >= IN / 2
+// needs: struct Eight; x, space, sums; const TERMS, IN, a multiple of TERMS, EPS, WORKGROUP, a multiple of 16,
+//   SPACE >= IN / 2
 @group(0) @binding(2) var<storage, read> norm: array<vec4f>; // [2, IN]: weight, bias
 
 const STAGED = true;
 const FOURS = IN / 4;
 const STEPS = (FOURS + WORKGROUP - 1) / WORKGROUP;
 
+// Of vec4 n of a row.
 fn place(n: u32) -> u32 { return n / (TERMS / 4) + n % (TERMS / 4) * (FOURS / (TERMS / 4)); }
 
 // Over all lanes. Of two sums one after another `apart` is 0 and 16: the second begins before all have read the first.

@@ -1,19 +1,7 @@
-// Weights of a row of w: packed(row, k), the TERMS around column k; unpacked(), eight of them, without their scale_of();
-// weight8(row, k), eight from column k on as they are. needs: w: array<Words>; const IN, a multiple of 8
-// Halves are unpacked by a builtin, so no shader-f16 is needed.
-alias Words = W;
-const TERMS = 8;
-alias Packed = vec4u;
-struct Weight8 { lo: vec4f, hi: vec4f }
-
-fn packed(row: u32, k: u32) -> Packed { return w[(row * IN + k) / 8u]; }
-fn scale_of(_p: Packed) -> f32 { return 1.0; }
-
+// Halves as numbers: by a builtin, so no shader-f16 is needed.    needs: lib/weight_halves
 fn unpacked(bits: Packed, _eighth: u32) -> Weight8 {
   return Weight8(
     vec4f(unpack2x16float(bits.x), unpack2x16float(bits.y)),
     vec4f(unpack2x16float(bits.z), unpack2x16float(bits.w)),
   );
 }
-
-fn weight8(row: u32, k: u32) -> Weight8 { return unpacked(packed(row, k), 0u); }

@@ -1,12 +1,10 @@
 import source from '../../shaders/code_embedding.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
-import weightBf16 from '../../shaders/lib/weight_bf16.wgsl' with { type: 'text' }
-import weightF16 from '../../shaders/lib/weight_f16.wgsl' with { type: 'text' }
-import weightF32 from '../../shaders/lib/weight_f32.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
 import { type Made, record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, type Tensor } from '../graph/tensor.ts'
+import { weightPieces } from './lib/weights.ts'
 
 /** The column of a token that embeds no codes. */
 export const NO_COLUMN = 0xffffffff
@@ -70,4 +68,8 @@ const kernel = (weight: string, weightBytes: number): Kernel => ({
   },
 })
 
-const kernels = { f32: kernel(weightF32, 4), f16: kernel(weightF16, 2), bf16: kernel(weightBf16, 2) }
+const kernels = {
+  f32: kernel(weightPieces.f32, 4),
+  f16: kernel(weightPieces.f16, 2),
+  bf16: kernel(weightPieces.bf16, 2),
+}

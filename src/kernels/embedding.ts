@@ -3,14 +3,12 @@ import either from '../../shaders/lib/embedded_either.wgsl' with { type: 'text' 
 import inTable from '../../shaders/lib/embedded_table.wgsl' with { type: 'text' }
 import rows from '../../shaders/lib/rows.wgsl' with { type: 'text' }
 import step from '../../shaders/lib/step.wgsl' with { type: 'text' }
-import weightBf16 from '../../shaders/lib/weight_bf16.wgsl' with { type: 'text' }
-import weightF16 from '../../shaders/lib/weight_f16.wgsl' with { type: 'text' }
-import weightF32 from '../../shaders/lib/weight_f32.wgsl' with { type: 'text' }
 import { ShapeError } from '../errors.ts'
 import { record } from '../graph/graph.ts'
 import { fold, type Kernel } from '../graph/kernel.ts'
 import { expectFormat, expectShape, last, leading, type Tensor } from '../graph/tensor.ts'
 import { rowCount, rowsOf } from './lib/rows.ts'
+import { weightPieces } from './lib/weights.ts'
 
 /** Ids from here on are rows of `also`. */
 export const ALSO = 2 ** 31
@@ -69,4 +67,4 @@ const both = (weight: string, bytes: number) => ({
   plain: kernel(weight, bytes, false),
   both: kernel(weight, bytes, true),
 })
-const kernels = { f32: both(weightF32, 4), f16: both(weightF16, 2), bf16: both(weightBf16, 2) }
+const kernels = { f32: both(weightPieces.f32, 4), f16: both(weightPieces.f16, 2), bf16: both(weightPieces.bf16, 2) }

@@ -38,7 +38,7 @@ export interface LinearOptions {
   readonly finish?: Finish
   /** The product is with the layer norm of x, which is f32: an op of its own, or part of the product. */
   readonly norm?: Norm
-  /** 'few': a run has one or two rows, as when decoding. 'many': rows of 'R' are not a handful that is read out. */
+  /** 'few': a run has one or two rows, as when decoding. 'many': rows of 'R' are multiplied as those of 'T' are. */
   readonly rows?: 'any' | 'few' | 'many'
 }
 

@@ -27,7 +27,8 @@ interface Call {
 /**
  * Scores the calls that came while the last run was under way in one run, first come first served. Rows do not change
  * each other's numbers, so every call has the logits that it would have alone. A call whose signal aborts leaves at
- * once, and a run that all its calls have left is stopped. Rejects with RequestError 503 where too many rows or images wait.
+ * once, and a run that all its calls have left is stopped. Rejects with RequestError 503 where too many rows or images
+ * wait.
  */
 export function createBatcher(scorer: Scorer, { limits, batchTokens, onRun }: BatcherOptions): Batcher {
   const waiting: Call[] = []

@@ -173,26 +173,26 @@ describe('the shader, on matrix units, emulated where there are none, is the sam
   )
 
   test('scores that rise from tile to tile, so that sums are scaled', async () => {
-    const { heads, kvHeads, headDim } = small
+    const { heads, kvHeads, headDim } = tiny
     const q = noise(100 * heads * headDim, 3)
     const kv = noise(100 * 2 * kvHeads * headDim, 4)
     // The first half of a key looks where all queries do, further the later it comes.
     for (let i = 0; i < q.length; i++) if (i % headDim < 32) q[i] = 1
     for (let i = 0; i < kv.length; i++)
       if (i % (2 * headDim) < 32) kv[i] = (Math.floor(i / (2 * headDim)) * 10) / 32 - (i % 3) / 64
-    await sameOnEveryDevice(await high(caseOf(small, [row(100, 0)], { q, kv, ...half, tolerance: 1e-2 })))
+    await sameOnEveryDevice(await high(caseOf(tiny, [row(100, 0)], { q, kv, ...half, tolerance: 1e-2 })))
   })
 
   test('there were goldens', () => expect(chosen.length).toBeGreaterThan(0))
 })
 
 describe('a row has the same bits', () => {
-  const size = small.heads * small.headDim
+  const size = tiny.heads * tiny.headDim
   const q = noise(76 * size, 3)
-  const kv = noise(200 * 2 * small.kvHeads * small.headDim, 4)
+  const kv = noise(200 * 2 * tiny.kvHeads * tiny.headDim, 4)
   const bits = async (segments: readonly Segment[], from = 0, form = low): Promise<Float32Array> => {
     const given = { q: q.subarray(from * size), kv, cache: 'f16' } as const
-    return (await runOn(await gpu(), await form(caseOf(small, segments, given)))).y!
+    return (await runOn(await gpu(), await form(caseOf(tiny, segments, given)))).y!
   }
 
   test('whatever its neighbours, in low and in high tiles', async () => {

@@ -1,7 +1,7 @@
 import { serial } from '../../device/serial.ts'
-import type { SeenImage } from '../../models/qwen3_5/album.ts'
 import { readDataUrl } from '../../media/data_url.ts'
 import { imageHeader } from '../../media/image_header.ts'
+import type { SeenImage } from '../../models/qwen3_5/album.ts'
 import type { Answer } from './answer.ts'
 import type { AskOptions } from './api.ts'
 import { readQuestionList } from './ask.ts'

@@ -50,7 +50,7 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
   let lastJobs: { readonly of: string; readonly jobs: readonly Job[] } | undefined
   let proven = false // the first run is checked with error scopes
   let lastRead = 0 // a run that was sent before has begun then
-  let since: { readonly called: number; readonly thoughtMs: number } | undefined // runs that nobody has read
+  let unreadWork: { readonly called: number; readonly thoughtMs: number } | undefined // of runs since the last reading
   let unread: number | undefined // the errors that were known before the runs that nobody has read since
   let disposed = false
 
@@ -207,8 +207,8 @@ export async function webgpuProgram(parts: Parts, graph: Graph): Promise<Program
       () => send(inputs, counts, options),
       signal,
     )
-    const work = { called: since?.called ?? called, thoughtMs: (since?.thoughtMs ?? 0) + thoughtMs }
-    since = staging.length > 0 ? undefined : work
+    const work = { called: unreadWork?.called ?? called, thoughtMs: (unreadWork?.thoughtMs ?? 0) + thoughtMs }
+    unreadWork = staging.length > 0 ? undefined : work
     try {
       const reads = staging.map((buffer, i) => readback.read(buffer, bytes(outputs[i]![1], counts)))
       const data = await faults.during(Promise.all(reads), signal, mark)

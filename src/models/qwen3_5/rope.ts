@@ -47,7 +47,7 @@ export function ropeTable(positions: Positions, rope: Rope): Float32Array {
   return table
 }
 
-/** The rotary table of `length` text tokens whose positions count on from `start`. Not to be written to: it may be shared. */
+/** The rotary table of `length` text tokens, their positions from `start` on. It may be shared: do not write to it. */
 export const textRope = (start: number, length: number, rope: Rope): Float32Array => rowsOf(rope).of(start, length)
 
 interface Rows {

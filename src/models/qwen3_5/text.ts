@@ -92,7 +92,7 @@ export function textModel(
 
 /**
  * x += mixer(norm(x)); x += down(silu(gate norm(x)) · up norm(x)). Tokens meet in mixers alone: behind the last one go on
- * those that are read.
+ * those that are read, through the kernels of all rows, so that they have the same bits.
  */
 function decoderLayer(
   context: Context,

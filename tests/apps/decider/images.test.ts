@@ -150,15 +150,15 @@ describe.each(nanoDevices)('the nano model sees on %s', (_, open, tolerance) => 
 
   test('questions about one image have the bits that they have alone, behind a shared prefix too', async () => {
     const decider = await loaded
-    const small = { image: colours.green, maxPixels: 128 * 128 }
+    const image = colours.green
     const questions = {
       what,
       any: yesNo('Is there anything green?'),
       bright: score('How bright is it?', ['dark', 'bright']),
     }
     for (const state of [about, 'It was taken on a sunny day in May. '.repeat(20)]) {
-      const { answers } = await decider.decide(state, questions, small)
-      const alone = await decider.decide(state, { any: questions.any }, small)
+      const { answers } = await decider.decide(state, questions, { image })
+      const alone = await decider.decide(state, { any: questions.any }, { image })
       expect(answers.any).toEqual(alone.answers.any)
     }
   })

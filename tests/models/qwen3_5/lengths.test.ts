@@ -8,8 +8,6 @@ import { expectClose } from '../../check.ts'
 import { fixtureSession, loadFixture, tokens } from './fixture.ts'
 
 const name = 'qwen35-text-tiny'
-/** Tokens of the longest row, of many runs each. PRONOUNCE_FULL=1 takes as many as the models read. */
-const LONG = process.env.PRONOUNCE_FULL === '1' ? 32768 : 5000
 const row = (n: number) => ({ ids: tokens(n, 512, n), slots: [n - 1] })
 
 describe('every length', () => {
@@ -48,7 +46,7 @@ describe('long rows', () => {
     const target = { ...device.target, limits: { ...device.target.limits, bindingBytes } }
     return textSession(Object.create(device, { target: { value: target } }), { ...c, maxPositions: 65536 }, w, head)
   }
-  const ids = tokens(LONG, 512, 5)
+  const ids = tokens(32768, 512, 5)
 
   test('the same bits however many tokens fit one run', async () => {
     await using device = await openDevice('webgpu', { precision: 'f32' })
@@ -69,11 +67,11 @@ describe('long rows', () => {
     results[0]![0]!.forEach((logits, i) => expectClose(logits, want[0]![i]!, 2e-4, `slot ${i}`))
   })
 
-  test(`${LONG} tokens in bounded memory`, async () => {
+  test('32,768 tokens in bounded memory', async () => {
     await using device = await openDevice('webgpu', { precision: 'f32' })
     const session = await bounded(device, 2 ** 22)
     const { maxTokens } = await session.program()
-    const slots = [1000, LONG - 1]
+    const slots = [1000, 32767]
     const [logits] = await session.logits([{ ids, slots }])
     expect(logits!.map((l) => l.length)).toEqual([512, 512])
     expect(device.memory.slotBytes).toBeLessThan(maxTokens * 20_000)
